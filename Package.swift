@@ -47,6 +47,9 @@ let package = Package(
         .target(name: "Certificates", dependencies: ["COpenSSL", "CTLSReading", "ByteComparison", "CLinux", "EventLoop"]),
         // International host names in ASCII, for both libraries.
         .target(name: "InternationalNames", dependencies: ["CIdn2"]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev", "pkg-config"])]),
+        // Content without gzip and deflate.
+        .target(name: "ContentCodings", dependencies: ["CZlib"]),
         // RE2 behind a header of C.
         .target(name: "CRE2", linkerSettings: [.linkedLibrary("re2")]),
         // Regular expressions that are searched in linear time.
@@ -54,7 +57,8 @@ let package = Package(
         .target(
             name: "Reachability",
             dependencies: [
-                "ByteComparison", "CAres", "CLibnl", "CLinux", "Certificates", "EventLoop", "Expressions", "InternationalNames",
+                "ByteComparison", "CAres", "CLibnl", "CLinux", "Certificates", "ContentCodings", "EventLoop", "Expressions",
+                "InternationalNames",
                 "Pacing",
             ]),
         // Scripted paths and servers, and replayed recordings, for tests of monitors.
@@ -186,9 +190,8 @@ let package = Package(
         .testTarget(
             name: "SupportTests",
             dependencies: [
-                "ByteComparison", "Certificates", "COpenSSL", "CLinux", "EventLoop", "Expressions", "MemoryCertificates",
-                "NetworkLab", "Pacing",
-                "Reachability",
+                "ByteComparison", "Certificates", "COpenSSL", "CLinux", "CZlib", "ContentCodings", "EventLoop", "Expressions",
+                "MemoryCertificates", "NetworkLab", "Pacing", "Reachability",
             ]),
         .testTarget(
             name: "ReachabilityTests",
@@ -258,7 +261,10 @@ let package = Package(
         // The drivers of `make fuzz`, which the suite runs with their corpora.
         .testTarget(
             name: "FuzzTests",
-            dependencies: ["Reachability", "HTTPSession", "ByteComparison", "Certificates", "Expressions", "Pacing", "COpenSSL"],
+            dependencies: [
+                "Reachability", "HTTPSession", "ByteComparison", "Certificates", "ContentCodings", "Expressions", "Pacing",
+                "COpenSSL",
+            ],
             path: "Fuzz", exclude: ["Corpora", "Program", "new-seeds"]),
         // The service as a program: starts, kills and abuse.
         .testTarget(
@@ -318,8 +324,8 @@ if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
         ],
     ]
     let used: Set<String> = [
-        "Reachability", "HTTPSession", "Certificates", "Expressions", "Pacing", "COpenSSL", "CRE2", "CAres", "CLibnl", "CLinux",
-        "ByteComparison", "EventLoop", "InternationalNames", "CIdn2", "CTLSReading", "CCurl",
+        "Reachability", "HTTPSession", "Certificates", "ContentCodings", "Expressions", "Pacing", "COpenSSL", "CRE2", "CZlib",
+        "ByteComparison", "CAres", "CLibnl", "CLinux", "EventLoop", "InternationalNames", "CIdn2", "CTLSReading", "CCurl",
     ]
     package.targets.removeAll { !used.contains($0.name) }
     for target in package.targets { target.sources = parsers[target.name] }
@@ -327,6 +333,9 @@ if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
     package.targets.append(
         .executableTarget(
             name: "fuzz",
-            dependencies: ["Reachability", "HTTPSession", "ByteComparison", "Certificates", "Expressions", "Pacing", "COpenSSL"],
+            dependencies: [
+                "Reachability", "HTTPSession", "ByteComparison", "Certificates", "ContentCodings", "Expressions", "Pacing",
+                "COpenSSL",
+            ],
             path: "Fuzz", sources: ["Drivers", "Program"], swiftSettings: strict))
 }

@@ -59,7 +59,7 @@ extension FuzzDriver {
         let facts = exchange.facts
         try require(facts.receivedBytes <= count, "more bytes than arrived: \(facts)")
         try require(facts.bodyBytes <= facts.receivedBytes, "more bytes of the body than of the response: \(facts)")
-        try require(exchange.body.count == min(facts.bodyBytes, HTTPExchange.keptBytes), "kept bytes: \(exchange.body.count)")
+        try require(exchange.body.count == min(facts.bodyBytes, exchange.keptLimit), "kept bytes: \(exchange.body.count)")
         try require(facts.bodyBytes <= HTTPLimit.body.value, "body above the limit")
         try require(exchange.head?.fieldCount ?? 0 <= HTTPLimit.fields.value, "fields above the limit")
         try require((facts.failure == .limit) == (facts.limit != nil && facts.limit != .knownBody), "limit: \(facts)")

@@ -1,3 +1,5 @@
+package import ContentCodings
+
 /// The response to one request of HTTP/1.1 on a connection of its own: a value that takes bytes, in pieces of any size (RFC 9112).
 ///
 ///     awaitingHead ──status line, fields──▶ receivingBody ──▶ complete
@@ -7,7 +9,7 @@
 ///                            failed(reason)
 ///
 /// The result does not depend on the sizes of the pieces. Each byte takes constant time, and memory is limited by ``HTTPLimit``. Of the
-/// body, the first ``keptBytes`` are kept if somebody needs them, and the others are counted.
+/// body, the first ``keptBytes`` are kept if somebody needs them, or ``keptEncodedBytes`` if it has a coding, and the others are counted.
 package struct HTTPExchange: Sendable {
     package enum Progress: Hashable, Sendable {
         case awaitingHead
@@ -18,6 +20,9 @@ package struct HTTPExchange: Sendable {
 
     /// The most bytes of a body that are kept for expectations: 64 KiB.
     package static let keptBytes = 64 << 10
+    /// The most bytes of a body with a coding, such as gzip, that are kept: 128 KiB. Even incompressible data are shorter than twice the decoded
+    /// ones.
+    package static let keptEncodedBytes = 128 << 10
 
     private enum State {
         case statusLine
@@ -37,7 +42,7 @@ package struct HTTPExchange: Sendable {
     package private(set) var progress = Progress.awaitingHead
     /// The head of the final response; `nil` until it is complete.
     package private(set) var head: HTTPResponseHead?
-    /// The first bytes of the body, at most ``keptBytes``; empty if they are not kept.
+    /// The first bytes of the body as received, at most ``keptLimit``; empty if they are not kept.
     package private(set) var body: [UInt8] = []
     /// The number of received bytes of the body.
     package private(set) var bodyBytes = 0
@@ -47,7 +52,8 @@ package struct HTTPExchange: Sendable {
     package private(set) var limit: HTTPLimit?
 
     private let isHEAD: Bool
-    private let keptLimit: Int
+    /// The most bytes of the body that are kept.
+    package private(set) var keptLimit: Int
     private var state = State.statusLine
     // The received part of the current line, without its LF.
     private var line: [UInt8] = []
@@ -123,9 +129,21 @@ package struct HTTPExchange: Sendable {
         facts.reason = head.reason.isEmpty ? nil : ExternalText.shortened(head.reason)
         facts.location = head.value(of: "location").map { ExternalText.shortened(UserInformation.hidden(in: $0)) }
         facts.contentType = head.value(of: "content-type").map { ExternalText.shortened($0) }
+        facts.contentEncoding = head.value(of: Self.codingField).map { ExternalText.shortened($0) }
         facts.server = head.value(of: "server").map { ExternalText.shortened($0) }
         return facts
     }
+
+    /// Returns the first ``keptBytes`` of the body without its codings.
+    ///
+    /// - Throws: ``ContentCodings/Failure`` if the body cannot be decoded.
+    package func decodedBody() throws(ContentCodings.Failure) -> [UInt8] {
+        let codings = try ContentCodings(head?.values(of: Self.codingField) ?? [])
+        guard !codings.codings.isEmpty else { return body }
+        return try codings.decode(body, isComplete: body.count == bodyBytes && limit == nil, limit: Self.keptBytes)
+    }
+
+    private static let codingField = "content-encoding"
 
     // MARK: bytes
 
@@ -267,6 +285,8 @@ package struct HTTPExchange: Sendable {
         }
         head = received
         progress = .receivingBody
+        let hasCoding = received.values(of: Self.codingField).contains { !$0.isEmpty && !HTTPGrammar.isName($0, "identity") }
+        if keptLimit > 0, hasCoding { keptLimit = Self.keptEncodedBytes }
         do throws(HTTPExchangeFailure) {
             switch try HTTPFraming(of: received, toHEAD: isHEAD) {
             case .none, .counted(0): complete()

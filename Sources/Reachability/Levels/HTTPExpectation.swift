@@ -1,8 +1,10 @@
+internal import ContentCodings
 package import Expressions
 
 /// The response that a user expects.
 ///
-/// Expressions are searched in linear time: in the first 64 KiB of the body (``HTTPExchange/keptBytes``), and in each value of a field.
+/// Expressions are searched in linear time: in the first 64 KiB of the body (``HTTPExchange/keptBytes``) without gzip and deflate, and in
+/// each value of a field.
 package struct HTTPExpectation: Hashable, Sendable {
     /// A rule for the values of a field.
     package struct FieldRule: Hashable, Sendable {
@@ -65,11 +67,21 @@ package struct HTTPExpectation: Hashable, Sendable {
                     kind, expectation: ExternalText.shortened(rule.expression.text), field: ExternalText.shortened(rule.name))
             }
         }
-        guard exchange.progress == .complete else { return nil }
-        if let body, !body.matches(exchange.body) {
+        guard exchange.progress == .complete, needsBody else { return nil }
+        let bytes: [UInt8]
+        do { bytes = try exchange.decodedBody() } catch {
+            let expectation = ExternalText.shortened(body?.shownText ?? excludedBody?.text ?? "")
+            return switch error {
+            case .unsupported(let name):
+                HTTPMismatch(.unsupportedCoding, expectation: expectation, coding: ExternalText.shortened(name))
+            case .damaged(let coding): HTTPMismatch(.damagedCoding, expectation: expectation, coding: coding.rawValue)
+            case .truncated(let coding): HTTPMismatch(.truncatedCoding, expectation: expectation, coding: coding.rawValue)
+            }
+        }
+        if let body, !body.matches(bytes) {
             return HTTPMismatch(.body, expectation: ExternalText.shortened(body.shownText))
         }
-        if let excludedBody, excludedBody.matches(exchange.body) {
+        if let excludedBody, excludedBody.matches(bytes) {
             return HTTPMismatch(.excludedBody, expectation: ExternalText.shortened(excludedBody.text))
         }
         return nil

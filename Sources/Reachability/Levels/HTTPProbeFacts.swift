@@ -70,6 +70,12 @@ package struct HTTPMismatch: Hashable, Sendable, Codable {
         case body
         /// The body matches an excluded expression.
         case excludedBody = "excluded-body"
+        /// The body has a coding that is not decoded, so that it cannot be compared.
+        case unsupportedCoding = "unsupported-coding"
+        /// The body is not encoded as its field says.
+        case damagedCoding = "damaged-coding"
+        /// The body ends before the data of its coding.
+        case truncatedCoding = "truncated-coding"
     }
 
     package var kind: Kind
@@ -77,11 +83,14 @@ package struct HTTPMismatch: Hashable, Sendable, Codable {
     package var expectation: String
     /// The name of the field; `nil` for other kinds.
     package var field: String?
+    /// The coding of the body; `nil` for other kinds.
+    package var coding: String?
 
-    package init(_ kind: Kind, expectation: String, field: String? = nil) {
+    package init(_ kind: Kind, expectation: String, field: String? = nil, coding: String? = nil) {
         self.kind = kind
         self.expectation = expectation
         self.field = field
+        self.coding = coding
     }
 }
 

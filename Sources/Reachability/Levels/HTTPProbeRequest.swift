@@ -45,7 +45,7 @@ package struct HTTPProbeRequest: Hashable, Sendable {
     ///   - method: a token (RFC 9110 section 9.1). Methods are case-sensitive. CONNECT is refused.
     ///   - url: the URL to request.
     ///   - host: the value of `Host`, if it is not that of the URL.
-    ///   - fields: further fields. They replace `User-Agent` and `Accept`. `Host`, `Connection`, `Content-Length`, `Transfer-Encoding` and
+    ///   - fields: further fields. They replace `User-Agent`, `Accept` and `Accept-Encoding`. `Host`, `Connection`, `Content-Length`, `Transfer-Encoding` and
     ///     the other fields that describe the connection are refused.
     ///   - body: the content of the request.
     ///   - authorization: credentials for the field `Authorization`.
@@ -104,6 +104,8 @@ package struct HTTPProbeRequest: Hashable, Sendable {
         }
         addDefault("User-Agent", "netwatch/\(PackageVersion.text)")
         addDefault("Accept", "*/*")
+        // Without the field a server may choose any coding (RFC 9110 section 12.5.3).
+        addDefault("Accept-Encoding", "identity")
         switch authorization {
         case .basic(let user, let password):
             lines += "Authorization: Basic \(Base64.text(Array("\(user):\(password)".utf8)))\r\n"

@@ -19,7 +19,7 @@ extension HTTPProbeSettings {
         try change { $0.authorization = authorization }
     }
 
-    /// Adds a header field to the request. It replaces User-Agent and Accept.
+    /// Adds a header field to the request. It replaces User-Agent, Accept and Accept-Encoding.
     ///
     /// - Throws: ``InvalidValue`` if the name is not a token, is one of those that the probe itself sends, or if the value contains a
     ///   control character.
@@ -35,8 +35,8 @@ extension HTTPProbeSettings {
         do { statuses = try StatusRanges(list).description } catch { throw InvalidValue(error.description) }
     }
 
-    /// Expects that the first 64 KiB of the body match a regular expression in RE2's syntax, or do not match it. Each call replaces the
-    /// expression of the call before.
+    /// Expects that the first 64 KiB of the body, without gzip and deflate, match a regular expression in RE2's syntax, or do not match
+    /// it. Each call replaces the expression of the call before.
     ///
     /// - Throws: ``InvalidValue`` if the expression is not valid.
     public mutating func expectBody(_ pattern: String, mustMatch: Bool = true) throws(InvalidValue) {

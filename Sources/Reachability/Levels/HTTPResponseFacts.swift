@@ -10,6 +10,8 @@ package struct HTTPResponseFacts: Hashable, Sendable, Codable {
     package var location: String?
     /// The value of `Content-Type`.
     package var contentType: String?
+    /// The value of `Content-Encoding`.
+    package var contentEncoding: String?
     /// The value of `Server`.
     package var server: String?
     /// The number of received bytes: heads, framing and body.

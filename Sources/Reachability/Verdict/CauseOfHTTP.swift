@@ -10,7 +10,7 @@
 /// | bytes that are no response, a limit, a connection that ends too early | invalid-response |
 /// | the deadline | timeout |
 /// | a version that is not accepted | invalid-response |
-/// | a field, a body that is not expected | unexpected-header, unexpected-body |
+/// | a field, a body that is not expected, a body that cannot be decoded | unexpected-header, unexpected-body |
 ///
 /// A final response of 400 or more is never a portal's, except 511: a portal shows a page. No response of a server whose certificate
 /// is verified is a portal's, and no redirect of such a server leads to one.
@@ -62,6 +62,7 @@ package struct CauseOfHTTP {
             evidence["status"] = .number(status)
             evidence["body_bytes"] = .number(response.bodyBytes)
         }
+        if let coding = response.contentEncoding { evidence["content_encoding"] = .text(coding) }
         if let version = response.version { evidence["http_version"] = .text(version) }
         if let location = response.location { evidence["location"] = .text(location) }
         if !facts.redirects.isEmpty { evidence["redirects"] = .list(facts.redirects) }
@@ -164,7 +165,7 @@ package struct CauseOfHTTP {
     }
 
     private func unexpected(_ mismatch: HTTPMismatch) -> Cause {
-        let (expectation, field) = (mismatch.expectation, mismatch.field ?? "")
+        let (expectation, field, coding) = (mismatch.expectation, mismatch.field ?? "", mismatch.coding ?? "")
         return switch mismatch.kind {
         case .status: make(.status, statusSentence(mismatch))
         case .version: make(.invalidResponse, "\(subject) answers with HTTP/\(response.version ?? "?"), not HTTP/\(expectation)")
@@ -172,6 +173,14 @@ package struct CauseOfHTTP {
         case .excludedHeader: make(.unexpectedHeader, "\(subject) sends a field \(field) that matches '\(expectation)'")
         case .body: make(.unexpectedBody, "\(subject) sends a body that does not match '\(expectation)'")
         case .excludedBody: make(.unexpectedBody, "\(subject) sends a body that matches '\(expectation)'")
+        case .unsupportedCoding:
+            make(
+                .unexpectedBody,
+                "\(subject) sends a body with the coding '\(coding)', which is not decoded and not compared with '\(expectation)'"
+            )
+        case .damagedCoding:
+            make(.unexpectedBody, "\(subject) sends a body that is not the \(coding) that its Content-Encoding announces")
+        case .truncatedCoding: make(.unexpectedBody, "\(subject) sends a body that ends within its \(coding) data")
         }
     }
 }

@@ -18,6 +18,13 @@ extension Fault {
             .down("http/unexpected-body", ["expectation": "^running"])
         )
         .options(["--expect-body", "^running"]),
+        encoded("compresses its body unasked (gzip), expectation met", "gzip", .up(within: ExpectedVerdict.answered))
+            // `why` has no cause.
+            .explained(.none),
+        encoded(
+            "compresses its body unasked (br), expectation declared", "br",
+            .down("http/unexpected-body", ["content_encoding": "br", "expectation": "^running"])
+        ).naming("the coding 'br'"),
         answered(
             "answers 511: the network requires a login", "HTTP/1.1 511 Login\\r\\nContent-Length: 0\\r\\n\\r\\n",
             .down("http/captive-portal", ["status": "511"])),
@@ -45,6 +52,16 @@ extension Fault {
             "s.recv(4096); s.sendall(b'HTTP/1.1 200 OK\\r\\n\\r\\n'); [s.sendall(bytes(65536)) for _ in range(16384)]",
             .down("http/invalid-response", ["limit": "8 MiB of body"])),
     ]
+
+    /// A server whose body is compressed by gzip, under the name of a coding.
+    private static func encoded(_ name: String, _ coding: String, _ expected: ExpectedVerdict) -> Fault {
+        spoken(
+            name, "http",
+            "s.recv(4096); s.sendall(b'HTTP/1.1 200 OK\\r\\nContent-Encoding: \(coding)\\r\\n\\r\\n'"
+                + " + __import__('gzip').compress(b'running'))", expected
+        )
+        .options(["--expect-body", "^running"])
+    }
 
     /// A server that answers each request with the bytes of a Python literal, and requests for another host with others.
     private static func answered(

@@ -68,6 +68,43 @@ import Testing
         expectEqual(mismatch("1.1 200 OK", "")?.expectation.count, ExternalText.valueLength + 1)
     }
 
+    /// A response with a body of stored blocks (RFC 1951 section 3.2.4) in the zlib format, which is longer than the text.
+    private func deflated(_ text: String, isCut: Bool = false) -> HTTPExchange {
+        var content: [UInt8] = [0x78, 0x01]
+        let bytes = Array(text.utf8)
+        for start in stride(from: 0, to: bytes.count, by: 1_000) {
+            let block = bytes[start..<min(start + 1_000, bytes.count)]
+            let (low, high) = (UInt8(block.count & 0xFF), UInt8(block.count >> 8))
+            content += [start + 1_000 < bytes.count ? 0 : 1, low, high, ~low, ~high] + block
+        }
+        let sums = bytes.reduce((1, 0)) { sums, byte in
+            let first = (sums.0 + Int(byte)) % 65_521
+            return (first, (sums.1 + first) % 65_521)
+        }
+        content += [sums.1 >> 8, sums.1, sums.0 >> 8, sums.0].map { UInt8($0 & 0xFF) }
+        if isCut { content.removeLast(5) }
+        var exchange = exchange("HTTP/1.1 200 OK\r\nContent-Encoding: deflate\r\n\r\n", isEnded: false)
+        exchange.receive(content)
+        exchange.endOfInput()
+        return exchange
+    }
+
+    @Test func `an encoded body is compared in its first 64 KiB after decoding, however long it is`() throws {
+        let expectation = HTTPExpectation(body: try Expression("end$"))
+        expectNil(expectation.mismatch(of: deflated("the end")))
+        expectEqual(
+            expectation.mismatch(of: deflated("the end", isCut: true)),
+            HTTPMismatch(.truncatedCoding, expectation: "end$", coding: "deflate"))
+        let most = String(repeating: "x", count: 65_533) + "end"
+        expectNil(expectation.mismatch(of: deflated(most)))
+        expectNil(expectation.mismatch(of: deflated(most + String(repeating: "y", count: 300_000))))
+        expectEqual(expectation.mismatch(of: deflated("x" + most)), HTTPMismatch(.body, expectation: "end$"))
+        expectEqual(deflated(most + most + most).body.count, HTTPExchange.keptEncodedBytes)
+        var discarding = HTTPExchange(method: "GET", keepsBody: false)
+        discarding.receive(Array("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\nabc".utf8))
+        expectEqual(discarding.body, [])
+    }
+
     @Test func `a body is compared only if it is complete, in its first 64 KiB`() throws {
         let expectation = HTTPExpectation(body: try Expression("end$"))
         let head = "HTTP/1.1 200 OK\r\n\r\n"

@@ -14,7 +14,7 @@ import Testing
         try expectEqual(
             text(HTTPProbeRequest(url: url)),
             "GET /health?full HTTP/1.1\r\nHost: example.com:8080\r\nConnection: close\r\n"
-                + "User-Agent: netwatch/\(PackageVersion.text)\r\nAccept: */*\r\n\r\n")
+                + "User-Agent: netwatch/\(PackageVersion.text)\r\nAccept: */*\r\nAccept-Encoding: identity\r\n\r\n")
     }
 
     @Test func `options of a request are sent`() throws {
@@ -24,9 +24,11 @@ import Testing
             authorization: .basic(user: "Aladdin", password: "open sesame"))
         expectEqual(
             text(request),
-            "PATCH /health?full HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\nAccept: */*\r\n"
+            "PATCH /health?full HTTP/1.1\r\nHost: other.example\r\nConnection: close\r\nAccept: */*\r\nAccept-Encoding: identity\r\n"
                 + "Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==\r\nuser-agent: probe\r\nX-A:  b\tä \r\nX-A: c\r\n"
                 + "Content-Length: 2\r\n\r\n{}")
+        let compressing = try HTTPProbeRequest(url: url, fields: [.init("accept-encoding", "gzip")])
+        #expect(text(compressing).hasSuffix("\r\nAccept: */*\r\naccept-encoding: gzip\r\n\r\n"))
         let bearer = try HTTPProbeRequest(method: "POST", url: url, authorization: .bearer("abc.def"))
         #expect(text(bearer).contains("\r\nAuthorization: Bearer abc.def\r\nContent-Length: 0\r\n\r\n"))
     }

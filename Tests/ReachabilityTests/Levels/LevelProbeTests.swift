@@ -243,6 +243,18 @@ import Testing
         try expectEqual(cause("\(server.origin)/slow", deadline: 300).line, "http/timeout")
     }
 
+    @Test func `a body that a server compresses unasked is compared without gzip`() throws {
+        let server = try TestServer { request in
+            StubResponse(fields: ["Content-Encoding": "gzip"], body: .gzip(Array("hello, world".utf8)))
+        }
+        defer { server.stop() }
+        var settings = ProbeSettings()
+        try settings.http.expectBody("^hello, world$")
+        try expectEqual(cause("\(server.origin)/", settings).line, "up")
+        try settings.http.expectBody("^goodbye")
+        try expectEqual(cause("\(server.origin)/", settings).line, "http/unexpected-body")
+    }
+
     @Test func `a redirect within the host is followed, also to https, and a loop is named`() throws {
         let secure = try secure()
         defer { secure.stop() }

@@ -201,6 +201,26 @@ import Testing
         try expectEqual(cause(Row(responses: [secureLogin, login]))?.code, .captivePortal)
     }
 
+    @Test func `a body with a coding that is not decoded, or whose coding is damaged, is unexpected by that coding`() throws {
+        func cause(_ coding: String, _ expectation: HTTPExpectation) throws -> Cause? {
+            try self.cause(
+                Row(responses: ["HTTP/1.1 200 OK\r\nContent-Encoding: \(coding)\r\n\r\nbad"], expectation: expectation))
+        }
+        for expectation in [HTTPExpectation(body: try Expression("fine")), HTTPExpectation(excludedBody: try Expression("fine"))]
+        {
+            let foreign = try #require(try cause("br", expectation))
+            expectEqual(foreign.code, .unexpectedBody)
+            expectEqual(
+                foreign.detail, "a.example sends a body with the coding 'br', which is not decoded and not compared with 'fine'")
+            expectEqual(foreign.evidence["content_encoding"], .text("br"))
+        }
+        let fine = HTTPExpectation(body: try Expression("fine"))
+        try expectEqual(
+            cause("gzip", fine)?.detail, "a.example sends a body that is not the gzip that its Content-Encoding announces")
+        try expectEqual(cause("identity", fine)?.detail, "a.example sends a body that does not match 'fine'")
+        try expectNil(cause("br", HTTPExpectation()))
+    }
+
     @Test func `fields, bodies and versions that are not expected are named`() throws {
         func text(_ expectation: HTTPExpectation) throws -> String? {
             try self.text(Row(responses: ["HTTP/1.0 200 OK\r\nServer: old\r\n\r\nbad"], expectation: expectation))
