@@ -63,7 +63,7 @@ struct NameCache: Hashable, Sendable {
         if family == .v4 { names[name, default: Families()].v4 = entry } else { names[name, default: Families()].v6 = entry }
     }
 
-    mutating func remove(_ name: String) { names[name] = nil }
+    mutating func remove(_ name: String) { names[ExactString(name)] = nil }
 
     mutating func removeAll() {
         names = [:]

@@ -76,6 +76,9 @@ public struct IPAddress: Hashable, Sendable {
         family == .v4 ? low >> 24 == 127 : high == 0 && low == 1
     }
 
+    /// The loopback address of the same family (RFC 1122 section 3.2.1.3; RFC 4291 section 2.5.3).
+    var loopback: IPAddress { family == .v4 ? IPAddress(v4: 0x7f00_0001) : IPAddress(v6: 0, 1) }
+
     /// Whether the address is in 169.254.0.0/16 (RFC 3927) or fe80::/10 (RFC 4291 section 2.5.6).
     public var isLinkLocal: Bool {
         family == .v4 ? low >> 16 == 0xa9fe : high >> 54 == 0xfe80 >> 6

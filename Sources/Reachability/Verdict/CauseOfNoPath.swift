@@ -54,11 +54,6 @@ private func noHost(_ address: IPAddress, by answer: RouteAnswer) -> Cause? {
     return Cause(.route, .noRoute, detail: detail, evidence: evidence)
 }
 
-extension IPAddress {
-    /// The loopback address of the same family (RFC 1122 section 3.2.1.3; RFC 4291 section 2.5.3).
-    var loopback: IPAddress { family == .v4 ? IPAddress(v4: 0x7f00_0001) : IPAddress(v6: 0, 1) }
-}
-
 /// Returns the cause for a target without an open route: the lowest layer, and within that layer the most specific code.
 func lowestCause(_ candidateRoutes: [(Candidate, CandidateRoute)]) -> (candidate: Candidate, cause: Cause, interface: UInt32?)? {
     var lowest: (candidate: Candidate, cause: Cause, interface: UInt32?)?

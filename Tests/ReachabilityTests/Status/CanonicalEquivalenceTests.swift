@@ -30,7 +30,7 @@ import Testing
 
     @Test func `a name of one form has no cached address of another one`() {
         var cache = NameCache()
-        cache.store(.init(addresses: [], expiry: 10, server: nil, candidate: one), one, .v4, now: 0)
+        cache.store(.init(addresses: [], received: 0, expiry: 10, server: nil, candidate: one), one, .v4, now: 0)
         expectNil(cache.entry(other, .v4, now: 1))
         #expect(cache.entry(one, .v4, now: 1) != nil)
     }
