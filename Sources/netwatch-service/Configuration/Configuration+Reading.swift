@@ -10,6 +10,14 @@ extension Configuration {
         self.init()
         let members = reader.members(tree, "", keys: Self.keys)
         if let listen = reader.value(members["listen"], "listen", ListenAddress.init) { self.listen = listen }
+        allowedHosts = (members["allowed_hosts"]?.elements ?? []).compactMap { element in
+            reader.value(element, "allowed_hosts") { text throws(ConfigurationReader.Invalid) in
+                guard Self.isHostName(text) else {
+                    throw ConfigurationReader.Invalid("write names of this machine without a port, as in netwatch.example")
+                }
+                return text.lowercased()
+            }
+        }
         state = reader.value(members["state"], "state") { path in
             guard path.hasPrefix("/") else { throw ConfigurationReader.Invalid("write an absolute path") }
             return path
@@ -34,6 +42,16 @@ extension Configuration {
         reader.checkKeys(of: targets)
         let names = NameList(targets.flatMap { [$0.key, $0.title] + ($0.group.map { [$0] } ?? []) } + groups.map(\.name))
         maintenance = (members["maintenance"]?.elements ?? []).compactMap { reader.maintenance($0, names: names) }
+    }
+
+    /// Returns whether a text is a host name (RFC 1123 section 2.1) or an IPv4 address. A pattern is none.
+    private static func isHostName(_ text: String) -> Bool {
+        let labels = text.split(separator: ".", omittingEmptySubsequences: false)
+        return text.utf8.count <= 253
+            && labels.allSatisfy { label in
+                1...63 ~= label.utf8.count && label.first != "-" && label.last != "-"
+                    && label.utf8.allSatisfy { 0x30...0x39 ~= $0 || 0x61...0x7a ~= $0 | 0x20 || $0 == UInt8(ascii: "-") }
+            }
     }
 
     /// Checks the syntax of a name of the tz database. Only its files show whether the zone exists.

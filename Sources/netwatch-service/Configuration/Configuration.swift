@@ -4,6 +4,8 @@ import Reachability
 struct Configuration: Hashable, Sendable {
     /// The address of the page and of the API.
     var listen = ListenAddress.standard
+    /// The names beside `localhost` and the address by which browsers may open the page.
+    var allowedHosts: [String] = []
     /// The directory of the history; `nil` for the default of the environment.
     var state: String?
     /// The time zone of days and of maintenance windows (tz database); `nil` for that of this machine.
@@ -24,7 +26,8 @@ struct Configuration: Hashable, Sendable {
     var targets: [ConfiguredTarget] = []
 
     static let keys = [
-        "listen", "state", "time_zone", "interval", "probe_timeout", "fail_after", "recover_after", "canary", "retention",
+        "listen", "allowed_hosts", "state", "time_zone", "interval", "probe_timeout", "fail_after", "recover_after", "canary",
+        "retention",
         "flush_every",
         "classes", "thresholds", "groups", "maintenance", "targets",
     ]

@@ -46,8 +46,9 @@ extension Configuration {
     /// Returns the keys whose values in another configuration need a restart of the service.
     func restartKeys(for next: Configuration) -> [String] {
         [
-            ("listen", listen == next.listen), ("state", state == next.state), ("time_zone", timeZone == next.timeZone),
-            ("canary", canary == next.canary),
+            ("listen", listen == next.listen), ("allowed_hosts", allowedHosts == next.allowedHosts),
+            ("state", state == next.state),
+            ("time_zone", timeZone == next.timeZone), ("canary", canary == next.canary),
         ].filter { !$0.1 }.map(\.0)
     }
 }

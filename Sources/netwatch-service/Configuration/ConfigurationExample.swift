@@ -27,6 +27,7 @@ enum ConfigurationExample {
         #  url: http://canary.example/generate_204
 
         #listen: 127.0.0.1:9130
+        #allowed_hosts: [netwatch.example] # names by which browsers may open the page, beside localhost
         #interval: 10s                     # the time between two probes of a target
         #probe_timeout: 3s
         #fail_after: 2                     # failed probes after which a target is down

@@ -75,7 +75,8 @@ final class Service {
                 watchdogInterval: manager.watchdogInterval, started: started),
             outputs)
         history.follow { keeper.recordingChanged($0) }
-        let web = WebServer(content(session.identity, PresentEvidence(intake, session), keeper), names: [history.instance])
+        let names = sockets.hosts + configuration.allowedHosts
+        let web = WebServer(content(session.identity, PresentEvidence(intake, session), keeper), names: names)
         try web.start(sockets.all)
         running = Running(session: session, keeper: keeper, web: web)
         StandardError.note("the page is at http://\(sockets.address)/")

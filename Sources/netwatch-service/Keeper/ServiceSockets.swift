@@ -38,6 +38,11 @@ struct ServiceSockets {
         (self.all, self.address, self.created) = (all, address, created)
     }
 
+    /// The addresses of the sockets, as `Host` has them. No name server decides about them.
+    var hosts: [String] {
+        all.compactMap { socket in socket.endpoint.map { ListenAddress.text($0.address, port: $0.port) } }
+    }
+
     /// Removes the files of the Unix sockets that this program created.
     func removeFiles() { for socket in created { socket.removeFile() } }
 

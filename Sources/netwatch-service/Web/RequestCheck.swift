@@ -1,5 +1,9 @@
 /// The checks of a request before any resource sees it. A web page of another origin can make a browser send requests to this machine,
 /// also under a name that it controls (DNS rebinding).
+///
+/// The host name of this machine is no name of the service: on other machines of its network, that name is resolved by servers, or by
+/// whoever answers first (mDNS, LLMNR). Whoever answers for it gives it the address of a server whose page the browser loads, and then
+/// 127.0.0.1. Names that `localhost` resolves to, and addresses, cannot be moved in this way.
 struct RequestCheck: Hashable, Sendable {
     /// The head of a request.
     struct Head: Hashable, Sendable {
@@ -16,7 +20,7 @@ struct RequestCheck: Hashable, Sendable {
     /// The names that `Host` may have, in lower case, without a port. IPv6 addresses have brackets.
     private let names: Set<String>
 
-    /// Creates the check. - Parameter names: the names and addresses of this machine beside those of loopback.
+    /// Creates the check. - Parameter names: the names and addresses beside those of loopback: those of the sockets and of `allowed_hosts`.
     init(names: [String]) {
         self.names = Set(["localhost", "127.0.0.1", "[::1]"] + names.compactMap { Self.name(of: $0) })
     }
@@ -33,9 +37,35 @@ struct RequestCheck: Hashable, Sendable {
             let methods = WebRoutes.methods(of: target.path)
             return WebProblem(.methodNotAllowed, "the method \(head.method) is not supported", allow: methods)
         }
-        // A stream takes one of a limited number of places, so no other site may open one.
-        guard head.method == "POST" || target.path == EventStream.path else { return nil }
-        return problem(ofOrigin: head)
+        return problem(ofSite: head, target.path)
+    }
+
+    /// Returns why a page of another site may not send the request.
+    ///
+    /// The pages of this service may be linked, and its badges and assets be shown; everything else costs work, so other sites get none of it.
+    private func problem(ofSite head: Head, _ path: Substring) -> WebProblem? {
+        if head.method == "POST" || path.hasPrefix("/api/") { return problem(ofOrigin: head) }
+        let isCheap = path.hasPrefix("/badge/") || path == "/favicon.svg" || WebRoutes.statePaths.contains(String(path))
+        guard !isCheap, !isFromOwnSite(head) else { return nil }
+        // A navigation of the whole window; a browser names its kind with the site (W3C Fetch Metadata).
+        let isNavigation =
+            (head.fields["sec-fetch-mode"] ?? []).allSatisfy { $0 == "navigate" }
+            && (head.fields["sec-fetch-dest"] ?? []).allSatisfy { $0 == "document" }
+        return isNavigation || PageAsset.StaticPath(rawValue: String(path)) != nil ? nil : Self.foreignSite
+    }
+
+    /// Returns the sentence for a person who opens the page by another name.
+    private static func advice(_ authority: String) -> String {
+        guard let name = name(of: authority) else { return "'\(authority)' is no name of this service" }
+        return
+            "'\(name)' is no name of this service: open it as 'localhost', or add '\(name)' to 'allowed_hosts' in the configuration "
+            + "if nobody else can answer for that name"
+    }
+
+    private static let foreignSite = WebProblem(.forbidden, "the request comes from another site")
+
+    private func isFromOwnSite(_ head: Head) -> Bool {
+        (head.fields["sec-fetch-site"] ?? []).allSatisfy { $0 == "same-origin" || $0 == "none" }
     }
 
     private func problem(of origin: RequestTarget.Origin) -> WebProblem? {
@@ -58,16 +88,13 @@ struct RequestCheck: Hashable, Sendable {
             return WebProblem(.misdirectedRequest, "the request has no Host field")
         }
         guard let name = Self.name(of: authority), names.contains(name) else {
-            return WebProblem(.misdirectedRequest, "'\(authority)' is no name of this service")
+            return WebProblem(.misdirectedRequest, Self.advice(authority))
         }
         return nil
     }
 
     private func problem(ofOrigin head: Head) -> WebProblem? {
-        let sites = head.fields["sec-fetch-site"] ?? []
-        guard sites.allSatisfy({ $0 == "same-origin" || $0 == "none" }) else {
-            return WebProblem(.forbidden, "the request comes from another site")
-        }
+        guard isFromOwnSite(head) else { return Self.foreignSite }
         guard let origins = head.fields["origin"] else { return nil }
         let own = head.authority?.lowercased()
         let isOwn = origins.allSatisfy { origin in

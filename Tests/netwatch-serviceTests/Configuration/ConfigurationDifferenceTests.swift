@@ -31,9 +31,10 @@ import Testing
         let former = Configuration()
         var next = Configuration()
         next.listen = ListenAddress.standard.with(port: 1)
+        next.allowedHosts = ["box.example"]
         next.state = "/var/lib/other"
         next.timeZone = "Europe/Berlin"
-        expectEqual(former.restartKeys(for: next), ["listen", "state", "time_zone"])
+        expectEqual(former.restartKeys(for: next), ["listen", "allowed_hosts", "state", "time_zone"])
     }
 
     private static func configuration(_ targets: [(id: String, text: String)]) throws -> Configuration {

@@ -17,6 +17,7 @@ import Testing
         let configuration = try YAML.configuration(
             """
             listen: "[::1]:9200"
+            allowed_hosts: [Box.example, 192.0.2.7]
             state: /var/lib/netwatch
             time_zone: Europe/Berlin
             interval: 5s
@@ -32,6 +33,7 @@ import Testing
             groups: [web, {name: db, folded: true}]
             """)
         expectEqual(configuration.listen.port, 9200)
+        expectEqual(configuration.allowedHosts, ["box.example", "192.0.2.7"])
         expectEqual(configuration.state, "/var/lib/netwatch")
         expectEqual(configuration.timeZone, "Europe/Berlin")
         expectEqual(configuration.probes.interval, .seconds(5))
@@ -49,6 +51,12 @@ import Testing
         expectEqual(configuration.retention, Retention(size: 512 << 20, samples: 3, hours: 30, days: 365))
         expectEqual(configuration.classes["slow"]?.bytesPerDay, 1_000_000)
         expectEqual(configuration.groups, [.init(name: "web"), .init(name: "db", isFolded: true)])
+    }
+
+    @Test(arguments: ["*", "*.example", "box.example:9130", "http://box.example", "-box", "box..example", "a b", "box_1"])
+    func `an allowed host is a name without a port, and no pattern`(name: String) throws {
+        let problems = YAML.problems("allowed_hosts: [\"\(name)\"]")
+        #expect(problems.count == 1 && problems[0].contains("write names of this machine without a port"), "\(problems)")
     }
 
     @Test func `a target is its text alone, or a map`() throws {

@@ -59,6 +59,46 @@ import Testing
         try await site.stop()
     }
 
+    @Test(arguments: ["cross-site", "same-site"])
+    func `another site causes no work by images, frames and scripts`(origin: String) async throws {
+        let site = try Site()
+        for target in [
+            "/", "/target/office", "/api/v1/status", "/api/v1/history?report=1", "/badge/office.svg", "/style.css", "/-/healthy",
+        ] {
+            let isCheap = ["/badge/office.svg", "/style.css", "/-/healthy"].contains(target)
+            for (mode, kind) in [("no-cors", "image"), ("navigate", "iframe"), ("cors", "empty"), ("navigate", "document")] {
+                let status = try await site.with { site in
+                    try site.client().get(
+                        target, "Sec-Fetch-Site: \(origin)", "Sec-Fetch-Mode: \(mode)", "Sec-Fetch-Dest: \(kind)"
+                    ).status
+                }
+                let isLink = kind == "document" && !target.hasPrefix("/api/")
+                expectEqual(status, isCheap || isLink ? 200 : 403, "\(target) \(mode) \(kind)")
+            }
+        }
+        // The page's own script, and an address that somebody types.
+        for own in ["same-origin", "none"] {
+            try await expectEqual(site.with { try $0.client().get("/api/v1/status", "Sec-Fetch-Site: \(own)") }.status, 200)
+        }
+        try await site.stop()
+    }
+
+    @Test func `a name that is not allowed is refused with the sentence that allows it`() async throws {
+        let site = try Site()
+        let response = try await site.with { site in
+            let client = try site.client()
+            client.send("GET / HTTP/1.1\r\nHost: Kiosk.lan:9130\r\n\r\n")
+            return try client.response()
+        }
+        expectEqual(response.status, 421)
+        let document = try #require(try JSONSerialization.jsonObject(with: Data(response.body.utf8)) as? [String: String])
+        expectEqual(
+            document["detail"],
+            "'kiosk.lan' is no name of this service: open it as 'localhost', or add 'kiosk.lan' to 'allowed_hosts' in the "
+                + "configuration if nobody else can answer for that name")
+        try await site.stop()
+    }
+
     @Test func `heads and contents above their limits are refused`() async throws {
         let site = try Site()
         let host = "Host: localhost\r\n"
