@@ -126,11 +126,29 @@ package struct JSONWriter {
     }
 
     private mutating func nest(open: UInt8, close: UInt8, _ body: (inout JSONWriter) -> Void) {
+        begin(open)
+        body(&self)
+        end(close)
+    }
+
+    /// Begins an object whose members are written in pieces. ``endObject()`` ends it.
+    package mutating func beginObject() { begin(UInt8(ascii: "{")) }
+
+    package mutating func endObject() { end(UInt8(ascii: "}")) }
+
+    /// Begins an array whose elements are written in pieces. ``endArray()`` ends it.
+    package mutating func beginArray() { begin(UInt8(ascii: "[")) }
+
+    package mutating func endArray() { end(UInt8(ascii: "]")) }
+
+    private mutating func begin(_ open: UInt8) {
         separate()
         bytes.append(open)
         depth += 1
         needsComma = false
-        body(&self)
+    }
+
+    private mutating func end(_ close: UInt8) {
         depth -= 1
         if needsComma { breakLine() }
         bytes.append(close)

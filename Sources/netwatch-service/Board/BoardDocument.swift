@@ -3,45 +3,67 @@ import Reachability
 import Records
 
 /// The document of `GET /api/v1/status`: the document of `status` with the targets that a query selects, and the state of the service.
-struct BoardDocument {
+/// Groups that the page folds are complete in it.
+struct BoardDocument: Sendable {
     let board: Board
-    let view: BoardView
-    /// The encoder of the path.
-    let encoder: RecordEncoder
+    let query: BoardQuery
 
-    /// Creates the document. Groups that the page folds are complete in it.
-    init(_ board: Board, _ query: BoardQuery, _ header: StreamHeader) {
-        var unfolded = board
-        for index in unfolded.groups.indices { unfolded.groups[index].isFolded = false }
-        self.board = board
-        view = BoardView(unfolded, query)
-        encoder = RecordEncoder(header: header)
+    private struct Content: Sendable {
+        var writer = JSONWriter()
+        /// The targets of the query; empty before the first piece.
+        var rows: [BoardView.Row] = []
+        var total = 0
+        var next: BoardPosition?
     }
 
     /// The document as one line of JSON, without the newline.
-    func encode() -> [UInt8] {
-        var writer = JSONWriter()
-        writer.object { writer in
-            writer.member("v", RecordFormat.version)
-            writer.member("ts", Timestamp.text(board.moment))
-            writer.key("path")
-            if let path = board.path { writer.object { RecordEncoder.write(keysOf: path, to: &$0) } } else { writer.null() }
-            writer.key("targets")
-            writer.array { writer in
-                for (number, row) in view.rows.enumerated() { board.targets[row.index].write(seq: number, to: &writer) }
+    var pieces: some PiecewiseDocument {
+        typealias Document = PartedDocument<Content>
+        let size = Document.partSize
+        let rows: [Document.Part] = stride(from: 0, to: query.limit, by: size).map { start in
+            { content in
+                for number in start..<max(start, min(content.rows.count, start + size)) {
+                    board.targets[content.rows[number].index].write(seq: number, to: &content.writer)
+                }
             }
-            RecordEncoder.write(canary: board.canary?.asInitial(), to: &writer)
-            writer.member("instance", board.instance)
-            writer.key("recording")
-            writer.object { writer in
-                writer.member("ok", board.recording.isRecording)
-                writer.member("since", Timestamp.text(wallClockNanoseconds: Self.nanoseconds(board.recording.since)))
-                writer.member("reason", board.recording.reason)
-            }
-            writer.member("total", view.total)
-            writer.member("next", view.next?.description)
         }
-        return writer.bytes
+        return Document(Content(), [select, writeHead] + rows + [writeEnd]) { $0.writer.bytes }
+    }
+
+    @Sendable private func select(_ content: inout Content) {
+        var unfolded = board
+        for index in unfolded.groups.indices { unfolded.groups[index].isFolded = false }
+        let view = BoardView(unfolded, query)
+        (content.rows, content.total, content.next) = (view.rows, view.total, view.next)
+    }
+
+    @Sendable private func writeHead(_ content: inout Content) {
+        content.writer.beginObject()
+        content.writer.member("v", RecordFormat.version)
+        content.writer.member("ts", Timestamp.text(board.moment))
+        content.writer.key("path")
+        if let path = board.path {
+            content.writer.object { RecordEncoder.write(keysOf: path, to: &$0) }
+        } else {
+            content.writer.null()
+        }
+        content.writer.key("targets")
+        content.writer.beginArray()
+    }
+
+    @Sendable private func writeEnd(_ content: inout Content) {
+        content.writer.endArray()
+        RecordEncoder.write(canary: board.canary?.asInitial(), to: &content.writer)
+        content.writer.member("instance", board.instance)
+        content.writer.key("recording")
+        content.writer.object { writer in
+            writer.member("ok", board.recording.isRecording)
+            writer.member("since", Timestamp.text(wallClockNanoseconds: Self.nanoseconds(board.recording.since)))
+            writer.member("reason", board.recording.reason)
+        }
+        content.writer.member("total", content.total)
+        content.writer.member("next", content.next?.description)
+        content.writer.endObject()
     }
 
     private static func nanoseconds(_ milliseconds: Int64) -> Int64 {

@@ -159,12 +159,12 @@ final class Service {
     }
 
     private func content(_ identity: MonitorIdentity, _ evidence: PresentEvidence, _ keeper: Keeper) -> WebContent {
-        let (boards, events, sources, history, manager, worker) = (boards, events, sources, history, manager, worker)
+        let (boards, events, renders) = (boards, events, renders)
+        let (sources, history, manager, worker) = (sources, history, manager, worker)
         let pages = ServicePages(
-            store: history.store, boards: boards, evidence: evidence, timeZone: history.timeZone, offset: history.offset,
-            queue: renders)
+            store: history.store, boards: boards, evidence: evidence, timeZone: history.timeZone, offset: history.offset)
         return WebContent(
-            boards: boards, events: events,
+            boards: boards, events: events, renders: renders,
             header: { board in
                 StreamHeader(
                     version: CommandProgram.version, identity: identity, targets: board.targets.map(\.update.endpoint))

@@ -8,22 +8,28 @@ struct ServicePages: Sendable {
     let evidence: PresentEvidence
     let timeZone: String
     let offset: TimeZoneOffset
-    let queue: RenderQueue
+    private let turns = HistoryTurns()
+
+    init(
+        store: HistoryStore, boards: BoardSource, evidence: PresentEvidence, timeZone: String, offset: @escaping TimeZoneOffset
+    ) {
+        (self.store, self.boards, self.evidence, self.timeZone, self.offset) = (store, boards, evidence, timeZone, offset)
+    }
 
     /// The renderer of the pages.
     var renderer: PageRenderer {
         let boards = boards
         var renderer = PageRenderer(
-            status: { board, query in
-                await content(Self.html) {
-                    StatusPage(board: board, query: BoardQuery(QueryParameters(query)), now: Clock.now).render()
+            status: { query in
+                PageDocument(type: Self.html, of: boards) { board in
+                    StatusPage.pieces(board: board, query: BoardQuery(QueryParameters(query)), now: Clock.now)
                 }
             },
-            target: { board, path, query in try await target(board, path, query) },
+            target: { board, path, query in try target(board, path, query) },
             badge: { board, name in
                 let badge = Badge.named(name, on: board)
                 // The image of a name that is not known says so.
-                return PageContent(type: Badge.contentType, bytes: badge.svg(), status: badge.state == nil ? 404 : 200)
+                return PageDocument(type: Badge.contentType, status: badge.state == nil ? 404 : 200) { badge.svg() }
             },
             favicon: { query in
                 PageContent(type: Badge.contentType, bytes: Favicon.svg(state: QueryParameters(query)["state"]))
@@ -35,45 +41,40 @@ struct ServicePages: Sendable {
             guard let board = boards.current() else { return nil }
             let title = status == 404 ? "Not found" : "This did not work"
             let page = ProblemPage(board: board, now: Clock.now, title: title, detail: detail)
-            return PageContent(type: Self.html, bytes: page.render(), status: status)
+            return PageDocument(type: Self.html, status: status) { page.render() }
         }
         return renderer
     }
 
-    /// Renders a page on the thread of pages.
-    private func content(_ type: String, _ body: @escaping @Sendable () -> [UInt8]) async -> PageContent {
-        guard let bytes = await queue.render(body) else {
-            return PageContent(
-                type: "text/plain; charset=utf-8", bytes: Array("too many pages are wanted; try again\n".utf8), status: 503)
-        }
-        return PageContent(type: type, bytes: bytes)
-    }
-
     private static let html = "text/html; charset=utf-8"
 
-    private func target(_ board: Board, _ path: String, _ query: String) async throws -> PageContent? {
+    private func target(_ board: Board, _ path: String, _ query: String) throws -> PageDocument? {
         guard let key = TargetPath.key(ofPath: path), let target = board.targets.first(where: { $0.key == key }) else {
             return nil
         }
         let query = TargetQuery(QueryParameters(query))
         // A page names the parameter that it ignores.
         if query.format != .html, let problem = query.problem { throw WebProblem(problem) }
-        let history = TargetHistory(target: target, board: board, query: query)
-        var detail = TargetDetail()
-        do { detail = try await store.read { try history.detail($0) } } catch { detail.isComplete = false }
-        // CSV has only the outages.
-        if query.format != .csv { await evidence.complete(&detail, of: target, board.path?.path) }
-        switch query.format {
-        case .html:
-            return await content(Self.html) { [detail] in
-                TargetPage(board: board, target: target, detail: detail, query: query, now: Clock.now).render()
+        let type =
+            switch query.format {
+            case .html: Self.html
+            case .json: TargetDocument.contentType
+            case .csv: CSVDocument.contentType
             }
-        case .json:
-            let document = TargetDocument(board: board, target: target, detail: detail, query: query)
-            return PageContent(type: TargetDocument.contentType, bytes: document.json())
-        case .csv:
-            let document = TargetDocument(board: board, target: target, detail: detail, query: query)
-            return PageContent(type: CSVDocument.contentType, bytes: document.csv())
+        return PageDocument(type: type) { _ in
+            let history = TargetHistory(target: target, board: board, query: query)
+            var detail = TargetDetail()
+            do { detail = try await store.read { try history.detail($0) } } catch { detail.isComplete = false }
+            // CSV has only the outages.
+            if query.format != .csv { await evidence.complete(&detail, of: target, board.path?.path) }
+            return WholeDocument { [detail] in
+                let document = TargetDocument(board: board, target: target, detail: detail, query: query)
+                return switch query.format {
+                case .html: TargetPage(board: board, target: target, detail: detail, query: query, now: Clock.now).render()
+                case .json: document.json()
+                case .csv: document.csv()
+                }
+            }
         }
     }
 
@@ -87,7 +88,7 @@ struct ServicePages: Sendable {
     }
 
     /// Returns the document of `/api/v1/history`, or the report with `report=1`, as JSON, CSV or text (`format`).
-    func history(_ text: String) async throws -> PageContent {
+    func history(_ text: String) throws -> PageDocument {
         let parameters = QueryParameters(text)
         if let problem = parameters.problem { throw WebProblem(problem) }
         let now = Clock.now
@@ -107,20 +108,25 @@ struct ServicePages: Sendable {
                 after: after, hasPages: format == .json || after != nil)
         } catch { throw WebProblem(.badRequest, "\(error.parameter): \(error.reason)") }
         let answers = HistoryAnswers(timeZone: timeZone)
-        // The history has an earlier state of these, or none, while its disk is full.
-        let unrecorded = boards.current()?.incidents.filter { !$0.isRecorded } ?? []
-        do {
-            let bytes = try await store.read { reader in
-                isReport
-                    ? format.bytes(try answers.report(question, reader, at: now))
-                    : format.bytes(try answers.history(question, reader, unrecorded: unrecorded, at: now))
-            }
-            return PageContent(type: format.contentType, bytes: bytes)
-        } catch {
-            switch error.code {
-            case .unknownTarget: throw WebProblem(.notFound, error.reason)
-            case .invalid: throw WebProblem(.badRequest, error.reason)
-            default: throw WebProblem(.unavailable, error.reason)
+        return PageDocument(type: format.contentType) { client in
+            // The history has an earlier state of these, or none, while its disk is full.
+            let unrecorded = boards.current()?.incidents.filter { !$0.isRecorded } ?? []
+            do {
+                return try await turns.run(for: client) { meter in
+                    try await store.read { reader in
+                        try meter.measure {
+                            isReport
+                                ? format.document(try answers.report(question, reader, at: now))
+                                : format.document(try answers.history(question, reader, unrecorded: unrecorded, at: now))
+                        }
+                    }
+                }
+            } catch let error as StoreError {
+                switch error.code {
+                case .unknownTarget: throw WebProblem(.notFound, error.reason)
+                case .invalid: throw WebProblem(.badRequest, error.reason)
+                default: throw WebProblem(.unavailable, error.reason)
+                }
             }
         }
     }

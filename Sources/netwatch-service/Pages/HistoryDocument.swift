@@ -26,35 +26,75 @@ struct HistoryDocument: Hashable, Sendable {
     /// The position after which the next document continues; `nil` if nothing follows.
     var next: String?
 
-    /// Returns the document as one line of JSON, without the newline.
-    func json() -> [UInt8] {
-        var writer = JSONWriter()
-        writer.object { writer in
+    var jsonParts: [PartedDocument<JSONWriter>.Part] {
+        typealias Document = PartedDocument<JSONWriter>
+        let head: Document.Part = { writer in
+            writer.beginObject()
             writer.periodHead(period, at: moment)
             writer.key("incidents")
-            writer.array { writer in
-                for incident in incidents {
-                    writer.object {
-                        RecordEncoder.write(keysOf: incident.incident, isRecorded: incident.isRecorded, to: &$0)
-                    }
-                }
-            }
-            writer.key("gaps")
-            writer.array { writer in
-                for gap in gaps { write(gap, to: &writer) }
-            }
-            writer.key("path_events")
-            writer.array { writer in
-                for event in pathEvents { writer.json(event) }
-            }
-            writer.key("samples")
-            write(samples, to: &writer)
-            writer.member("next", next)
+            writer.beginArray()
         }
-        return writer.bytes
+        let incidents = Document.parts(incidents) { incidents, writer in
+            for incident in incidents {
+                writer.object { RecordEncoder.write(keysOf: incident.incident, isRecorded: incident.isRecorded, to: &$0) }
+            }
+        }
+        let gaps = Document.parts(gaps) { gaps, writer in
+            for gap in gaps { Self.write(gap, to: &writer) }
+        }
+        let pathEvents = Document.parts(pathEvents) { events, writer in
+            for event in events { writer.json(event) }
+        }
+        let end: Document.Part = { writer in
+            writer.member("next", next)
+            writer.endObject()
+        }
+        return [head] + incidents + [Self.nextArray("gaps")] + gaps + [Self.nextArray("path_events")] + pathEvents
+            + [Self.endArray] + sampleParts + [end]
     }
 
-    private func write(_ gap: HistoryGap, to writer: inout JSONWriter) {
+    private static func endArray(_ writer: inout JSONWriter) { writer.endArray() }
+
+    /// Returns the part between two arrays.
+    private static func nextArray(_ key: StaticString) -> PartedDocument<JSONWriter>.Part {
+        { writer in
+            writer.endArray()
+            writer.key(key)
+            writer.beginArray()
+        }
+    }
+
+    private var sampleParts: [PartedDocument<JSONWriter>.Part] {
+        guard let samples else {
+            return [
+                { writer in
+                    writer.key("samples")
+                    writer.null()
+                }
+            ]
+        }
+        let begin: PartedDocument<JSONWriter>.Part = { writer in
+            writer.key("samples")
+            writer.beginArray()
+        }
+        let parts = samples.flatMap { target in
+            PartedDocument<JSONWriter>.parts(target.samples) { samples, writer in
+                for sample in samples { Self.write(sample, of: target.target, to: &writer) }
+            }
+        }
+        return [begin] + parts + [Self.endArray]
+    }
+
+    private static func write(_ sample: Sample, of target: String, to writer: inout JSONWriter) {
+        writer.object { writer in
+            writer.member("target", target)
+            writer.member("t", Timestamp.text(milliseconds: sample.time))
+            writer.member("status", sample.state.name)
+            writer.member("rtt_ms", milliseconds: sample.roundTrip.map(Sample.duration))
+        }
+    }
+
+    private static func write(_ gap: HistoryGap, to writer: inout JSONWriter) {
         writer.object { writer in
             writer.member("from", Timestamp.text(milliseconds: gap.period.lowerBound))
             writer.member("to", Timestamp.text(milliseconds: gap.period.upperBound))
@@ -62,51 +102,49 @@ struct HistoryDocument: Hashable, Sendable {
         }
     }
 
-    private func write(_ samples: [Samples]?, to writer: inout JSONWriter) {
-        guard let samples else { return writer.null() }
-        writer.array { writer in
-            for target in samples {
-                for sample in target.samples {
-                    writer.object { writer in
-                        writer.member("target", target.target)
-                        writer.member("t", Timestamp.text(milliseconds: sample.time))
-                        writer.member("status", sample.state.name)
-                        writer.member("rtt_ms", milliseconds: sample.roundTrip.map(Sample.duration))
-                    }
-                }
+    /// The incidents and gaps as CSV, a line each.
+    var csvParts: [PartedDocument<CSVDocument>.Part] {
+        typealias Document = PartedDocument<CSVDocument>
+        let head: Document.Part = { document in
+            document.add(["kind", "from", "to", "seconds", "scope", "subject", "cause", "detail", "targets"])
+        }
+        let incidents = Document.parts(incidents) { incidents, document in
+            for incident in incidents.map(\.incident) {
+                let (from, to) = (incident.began.milliseconds, incident.ended?.milliseconds)
+                document.add([
+                    "incident", Timestamp.text(milliseconds: from), to.map { Timestamp.text(milliseconds: $0) },
+                    to.map { CSVDocument.seconds($0 - from) }, incident.scope.rawValue, "\(incident.subject)",
+                    "\(incident.cause.layer.rawValue)/\(incident.cause.code.rawValue)", incident.cause.detail,
+                    "\(incident.targetCount)",
+                ])
             }
         }
+        let gaps = Document.parts(gaps) { gaps, document in
+            for gap in gaps {
+                document.add([
+                    "gap", Timestamp.text(milliseconds: gap.period.lowerBound),
+                    Timestamp.text(milliseconds: gap.period.upperBound),
+                    CSVDocument.seconds(gap.period.upperBound - gap.period.lowerBound), nil, nil, gap.reason.rawValue, nil, nil,
+                ])
+            }
+        }
+        return [head] + incidents + gaps
     }
 
-    /// Returns the incidents and gaps as CSV, a line each.
-    func csv() -> [UInt8] {
-        var document = CSVDocument()
-        document.add(["kind", "from", "to", "seconds", "scope", "subject", "cause", "detail", "targets"])
-        for incident in incidents.map(\.incident) {
-            let (from, to) = (incident.began.milliseconds, incident.ended?.milliseconds)
-            document.add([
-                "incident", Timestamp.text(milliseconds: from), to.map { Timestamp.text(milliseconds: $0) },
-                to.map { CSVDocument.seconds($0 - from) }, incident.scope.rawValue, "\(incident.subject)",
-                "\(incident.cause.layer.rawValue)/\(incident.cause.code.rawValue)", incident.cause.detail,
-                "\(incident.targetCount)",
-            ])
+    /// The incidents and gaps for people, the newest first.
+    var lineParts: [PartedDocument<[HistoryLine]>.Part] {
+        typealias Document = PartedDocument<[HistoryLine]>
+        let incidents = Document.parts(incidents) { incidents, lines in
+            lines += incidents.map { HistoryLine(time: $0.incident.began.milliseconds, text: TextStyle.printable(Self.line($0))) }
         }
-        for gap in gaps {
-            document.add([
-                "gap", Timestamp.text(milliseconds: gap.period.lowerBound), Timestamp.text(milliseconds: gap.period.upperBound),
-                CSVDocument.seconds(gap.period.upperBound - gap.period.lowerBound), nil, nil, gap.reason.rawValue, nil, nil,
-            ])
+        let gaps = Document.parts(gaps) { gaps, lines in
+            lines += gaps.map { HistoryLine(time: $0.period.lowerBound, text: TextStyle.printable(Self.line($0))) }
         }
-        return document.bytes
+        return incidents + gaps
     }
 
-    /// Returns lines for people: incidents and gaps, the newest first.
-    func lines() -> [String] {
-        let entries =
-            incidents.map { ($0.incident.began.milliseconds, Self.line($0)) }
-            + gaps.map { ($0.period.lowerBound, Self.line($0)) }
-        guard !entries.isEmpty else { return ["no incident and no gap"] }
-        return entries.sorted { $0.0 > $1.0 }.map { TextStyle.printable($0.1) }
+    static func ordered(_ lines: [HistoryLine]) -> [String] {
+        lines.isEmpty ? ["no incident and no gap"] : lines.sorted { $0.time > $1.time }.map(\.text)
     }
 
     private static func line(_ incident: BoardIncident) -> String {

@@ -41,18 +41,23 @@ struct ReportDocument: Hashable, Sendable {
         .up, .degraded, .down, .unreachable, .unknown, .maintenance, .notRecorded,
     ]
 
-    /// Returns the document as one line of JSON, without the newline.
-    func json() -> [UInt8] {
-        var writer = JSONWriter()
-        writer.object { writer in
+    var jsonParts: [PartedDocument<JSONWriter>.Part] {
+        typealias Document = PartedDocument<JSONWriter>
+        let head: Document.Part = { writer in
+            writer.beginObject()
             writer.periodHead(period, at: moment)
             writer.member("time_zone", timeZone)
             writer.key("targets")
-            writer.array { writer in
-                for target in targets { writer.object { Self.write(target, to: &$0) } }
-            }
+            writer.beginArray()
         }
-        return writer.bytes
+        let targets = Document.parts(targets) { targets, writer in
+            for target in targets { writer.object { Self.write(target, to: &$0) } }
+        }
+        let end: Document.Part = { writer in
+            writer.endArray()
+            writer.endObject()
+        }
+        return [head] + targets + [end]
     }
 
     private static func write(_ target: Target, to writer: inout JSONWriter) {
@@ -91,31 +96,37 @@ struct ReportDocument: Hashable, Sendable {
         }
     }
 
-    /// Returns a line of CSV for each target.
-    func csv() -> [UInt8] {
-        var document = CSVDocument()
-        document.add(
-            ["target", "id", "since", "until", "availability", "availability_with_local", "observed"]
-                + Self.states.map { "\($0.name)_s" }
-                + ["probes", "lost", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "outages", "title"])
-        for target in targets {
-            let (summary, availability) = (target.summary, target.availability)
-            let roundTrips = summary.roundTrips
-            let measured = [
-                roundTrips.minimum, roundTrips.quantile(0.5), roundTrips.quantile(0.95), roundTrips.maximum,
-            ]
-            var cells: [String?] = [
-                target.text, target.id, Timestamp.text(milliseconds: period.lowerBound),
-                Timestamp.text(milliseconds: period.upperBound), Self.share(availability.server),
-                Self.share(availability.withLocalCauses), Self.share(availability.observed),
-            ]
-            cells += Self.states.map { CSVDocument.seconds(summary.times[$0]) }
-            cells += ["\(summary.probes)", "\(summary.lost)"]
-            cells += measured.map { $0.map { Milliseconds.text(Sample.duration($0)) } }
-            cells += ["\(target.outages)", target.title]
-            document.add(cells)
+    /// A line of CSV for each target.
+    var csvParts: [PartedDocument<CSVDocument>.Part] {
+        typealias Document = PartedDocument<CSVDocument>
+        let head: Document.Part = { document in
+            document.add(
+                ["target", "id", "since", "until", "availability", "availability_with_local", "observed"]
+                    + Self.states.map { "\($0.name)_s" }
+                    + ["probes", "lost", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "outages", "title"])
         }
-        return document.bytes
+        return [head]
+            + Document.parts(targets) { targets, document in
+                for target in targets { document.add(cells(target)) }
+            }
+    }
+
+    private func cells(_ target: Target) -> [String?] {
+        let (summary, availability) = (target.summary, target.availability)
+        let roundTrips = summary.roundTrips
+        let measured = [
+            roundTrips.minimum, roundTrips.quantile(0.5), roundTrips.quantile(0.95), roundTrips.maximum,
+        ]
+        var cells: [String?] = [
+            target.text, target.id, Timestamp.text(milliseconds: period.lowerBound),
+            Timestamp.text(milliseconds: period.upperBound), Self.share(availability.server),
+            Self.share(availability.withLocalCauses), Self.share(availability.observed),
+        ]
+        cells += Self.states.map { CSVDocument.seconds(summary.times[$0]) }
+        cells += ["\(summary.probes)", "\(summary.lost)"]
+        cells += measured.map { $0.map { Milliseconds.text(Sample.duration($0)) } }
+        cells += ["\(target.outages)", target.title]
+        return cells
     }
 
     private static func share(_ value: Double?) -> String? {
@@ -126,28 +137,38 @@ struct ReportDocument: Hashable, Sendable {
         }
     }
 
-    /// Returns a table for people, and the worst outages of each target.
-    func lines() -> [String] {
-        var lines = [
-            "from \(Timestamp.text(milliseconds: period.lowerBound)) to \(Timestamp.text(milliseconds: period.upperBound))"
-        ]
-        guard !targets.isEmpty else { return lines + ["no targets"] }
-        for target in targets {
-            let availability = target.availability
-            var parts = ["\(target.title): \(Self.percent(availability.server))"]
-            if availability.withLocalCauses != availability.server {
-                parts.append("with faults of this machine and of the network \(Self.percent(availability.withLocalCauses))")
-            }
-            parts.append("observed \(Self.percent(availability.observed))")
-            parts.append(target.outages == 1 ? "1 outage" : "\(target.outages) outages")
-            lines.append(TextStyle.printable(parts.joined(separator: ", ")))
-            for incident in target.worst.prefix(3) {
-                let length = incident.ended.map { $0.milliseconds - incident.began.milliseconds }
-                let text = length.map { TimeSpan.rough(.milliseconds($0)) } ?? "open"
-                lines.append(TextStyle.printable("  \(Timestamp.text(incident.began))  \(text)  \(incident.cause)"))
-            }
+    /// A table for people, and the worst outages of each target.
+    var lineParts: [PartedDocument<[HistoryLine]>.Part] {
+        typealias Document = PartedDocument<[HistoryLine]>
+        let head: Document.Part = { lines in
+            let (since, until) = (
+                Timestamp.text(milliseconds: period.lowerBound), Timestamp.text(milliseconds: period.upperBound)
+            )
+            lines.append(HistoryLine(text: "from \(since) to \(until)"))
+            if targets.isEmpty { lines.append(HistoryLine(text: "no targets")) }
         }
-        return lines
+        return [head]
+            + Document.parts(targets) { targets, lines in
+                for target in targets { lines += Self.lines(target).map { HistoryLine(text: TextStyle.printable($0)) } }
+            }
+    }
+
+    static func ordered(_ lines: [HistoryLine]) -> [String] { lines.map(\.text) }
+
+    private static func lines(_ target: Target) -> [String] {
+        let availability = target.availability
+        var parts = ["\(target.title): \(percent(availability.server))"]
+        if availability.withLocalCauses != availability.server {
+            parts.append("with faults of this machine and of the network \(percent(availability.withLocalCauses))")
+        }
+        parts.append("observed \(percent(availability.observed))")
+        parts.append(target.outages == 1 ? "1 outage" : "\(target.outages) outages")
+        let outages = target.worst.prefix(3).map { incident in
+            let length = incident.ended.map { $0.milliseconds - incident.began.milliseconds }
+            let text = length.map { TimeSpan.rough(.milliseconds($0)) } ?? "open"
+            return "  \(Timestamp.text(incident.began))  \(text)  \(incident.cause)"
+        }
+        return [parts.joined(separator: ", ")] + outages
     }
 
     private static func percent(_ share: Double?) -> String {

@@ -93,7 +93,8 @@ extension StatusPage {
 
     // MARK: The list
 
-    var targets: Markup {
+    /// Returns the list. - Parameter rows: the rows of its sections.
+    func targets(_ rows: Rows) -> Markup {
         guard !board.targets.isEmpty else {
             return """
                 <p class=empty>There are no targets yet. Add one: <code>netwatch serve HOST:PORT</code>, or a line under \
@@ -104,15 +105,12 @@ extension StatusPage {
             return "<p class=empty>No target matches. <a href=\"/\">Show all targets</a></p>"
         }
         var content = Markup()
-        var budget = BarBudget()
-        for section in view.sections {
-            content += table(section, &budget)
-        }
+        for (section, rows) in zip(view.sections, rows.sections) { content += table(section, rows) }
         for group in view.groups where group.isFolded && group.counts.total > 0 { content += folded(group) }
         return content
     }
 
-    private func table(_ section: BoardView.Section, _ budget: inout BarBudget) -> Markup {
+    private func table(_ section: BoardView.Section, _ rows: Markup) -> Markup {
         let heading: Markup
         if let number = section.group {
             let group = view.groups[number]
@@ -120,13 +118,13 @@ extension StatusPage {
                 view.groups.contains { $0.name != nil && $0.counts.total > 0 } || view.sections.contains { $0.group == nil }
             guard let name = group.name else {
                 heading = hasOthers ? "<h3>Other targets</h3>" : "<h3 class=v>All targets</h3>"
-                return heading.adding(rows(section, &budget))
+                return heading.adding(table(rows))
             }
             heading = "<h3><bdi>\(MarkupText.shortened(name, to: PageText.nameLimit))</bdi> \(summary(group.counts))</h3>"
         } else {
             heading = "<h3>Problems</h3>"
         }
-        return heading.adding(rows(section, &budget))
+        return heading.adding(table(rows))
     }
 
     private func summary(_ counts: StateCounts) -> Markup { "<span class=sub>\(PageText.counts(counts.present))</span>" }
@@ -141,17 +139,16 @@ extension StatusPage {
             """
     }
 
-    private func rows(_ section: BoardView.Section, _ budget: inout BarBudget) -> Markup {
-        var rows = Markup()
-        for row in section.rows {
-            let target = board.targets[row.index]
-            rows += TargetRow(target: target, span: query.span, board: board, clock: clock, isProblem: section.group == nil)
-                .markup(&budget)
-        }
-        return """
-            <table class=list><colgroup><col><col><col><col><col></colgroup><thead><tr><th scope=col>State</th><th scope=col>Target</th><th scope=col class=l>Round trip</th>\
-            <th scope=col>\(query.span.phrase)</th><th scope=col class=a>Available</th></tr></thead><tbody>\(rows)</tbody></table>
-            """
+    /// Returns a row of the list.
+    func row(_ row: BoardView.Row, isProblem: Bool) -> TargetRow {
+        TargetRow(target: board.targets[row.index], span: query.span, board: board, clock: clock, isProblem: isProblem)
+    }
+
+    private func table(_ rows: Markup) -> Markup {
+        """
+        <table class=list><colgroup><col><col><col><col><col></colgroup><thead><tr><th scope=col>State</th><th scope=col>Target</th><th scope=col class=l>Round trip</th>\
+        <th scope=col>\(query.span.phrase)</th><th scope=col class=a>Available</th></tr></thead><tbody>\(rows)</tbody></table>
+        """
     }
 
     // MARK: Pages

@@ -1,7 +1,7 @@
 import Reachability
 
 /// The status page: this machine, the incidents, and the targets, problems first.
-struct StatusPage {
+struct StatusPage: Sendable {
     let board: Board
     let query: BoardQuery
     let frame: PageFrame
@@ -21,17 +21,62 @@ struct StatusPage {
 
     var clock: LocalClock { frame.clock }
 
-    /// Returns the page, or the parts of it that its script exchanges.
-    func render() -> [UInt8] {
+    /// Returns the page, or the parts of it that its script exchanges. - Parameter rows: the rows of ``BoardView/sections``.
+    func render(_ rows: Rows) -> [UInt8] {
         let overview: Markup =
             "<div id=overview data-part data-state=\"\(worst?.name ?? "")\">\(headline)\(notices)\(strip)\(incidents)</div>"
-        let list: Markup = "<div id=list data-part>\(countLinks)\(targets)\(pages)</div>"
+        let list: Markup = "<div id=list data-part>\(countLinks)\(targets(rows))\(pages)</div>"
         if query.isPart { return frame.fragment(title: title, content: "\(overview)\(list)") }
         let content: Markup = """
             \(overview)<section aria-labelledby=targets><div class=bar-head><h2 id=targets>Targets</h2>\(spans)</div>\
             \(board.targets.isEmpty ? "" : form)\(problem)\(list)\(board.targets.isEmpty ? "" : StatusPage.legend)</section>
             """
         return frame.document(title: title, state: worst, content: content)
+    }
+
+    /// Returns the page of ``init(board:query:now:)`` in pieces.
+    static func pieces(board: Board, query: BoardQuery, now: Moment) -> some PiecewiseDocument {
+        typealias Document = PartedDocument<Content>
+        let parts = stride(from: 0, to: query.limit, by: Document.partSize).map { _ in
+            { @Sendable (content: inout Content) in content.rows.add(Document.partSize, of: content.page) }
+        }
+        return Document(
+            Content(), [{ $0.page = StatusPage(board: board, query: query, now: now) }] + parts,
+            end: { content in content.page.map { $0.render(content.rows) } ?? [] })
+    }
+
+    /// The page, and the rows that are rendered.
+    private struct Content: Sendable {
+        var page: StatusPage?
+        var rows = Rows()
+    }
+
+    /// The rendered rows of the sections of a page, in their order.
+    struct Rows: Sendable {
+        private(set) var sections: [Markup] = []
+        /// The number of rows of the last section.
+        private var count = 0
+        private var budget = BarBudget()
+
+        /// Renders further rows. - Parameter limit: the maximum number.
+        mutating func add(_ limit: Int, of page: StatusPage?) {
+            guard let page else { return }
+            var remaining = limit
+            while remaining > 0 {
+                if sections.isEmpty || count >= page.view.sections[sections.count - 1].rows.count {
+                    guard sections.count < page.view.sections.count else { return }
+                    sections.append(Markup())
+                    count = 0
+                    continue
+                }
+                let section = page.view.sections[sections.count - 1]
+                for row in section.rows[count...].prefix(remaining) {
+                    sections[sections.count - 1] += page.row(row, isProblem: section.group == nil).markup(&budget)
+                    count += 1
+                    remaining -= 1
+                }
+            }
+        }
     }
 
     // MARK: The headline

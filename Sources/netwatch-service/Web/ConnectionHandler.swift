@@ -13,6 +13,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private let id: Int
     private let isLocal: Bool
     private(set) var machine: ConnectionMachine
+    /// The handler of the client's bytes, which continues after each step.
+    private(set) lazy var gate = RequestGate(
+        turns: connections.turns, input: { [unowned self] in machine.input(at: now) },
+        delay: { [connections] isDelayed in connections.delayed += isDelayed ? 1 : -1 })
     /// The head of the request whose content is read.
     private var head: HTTPRequestHead?
     /// Whether the response ends with its head: one to HEAD, without a length. The encoder does not know the method, and would write the
@@ -41,6 +45,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             guard machine.receivedEnd() == .pass, let head else { return }
             self.head = nil
             connections.update(id, machine)
+            // An answer to a request before this one is not complete yet in the other case.
+            if machine.answersOneRequest, let response = connections.stateResponse(head) { return send(response, context) }
             context.fireChannelRead(wrapInboundOut(.head(head)))
             context.fireChannelRead(wrapInboundOut(.end(nil)))
         }
@@ -64,7 +70,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             isHead: head.method == .HEAD, isStream: isStream, keepsAlive: head.isKeepAlive && !machine.isReserved,
             isOldVersion: head.version != .http1_1)
         let length = fields["content-length"]?.first.flatMap { Int($0) }
-        return machine.receivedHead(exchange, contentLength: length, problem: problem, at: now)
+        return machine.receivedHead(
+            exchange, contentLength: length, problem: problem, delayed: connections.delayed, at: now)
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -72,7 +79,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case .head(var head):
             endsWithHead = machine.current?.isHead == true && !head.headers.contains(name: "content-length")
             if machine.current?.isOldVersion == true { head.version = .http1_0 }
-            if endsWithHead { machine.endAfterResponse() }
+            if endsWithHead, head.version == .http1_0 { machine.endAfterResponse() }
             if machine.isLastResponse { head.headers.replaceOrAdd(name: "connection", value: "close") }
             context.write(wrapOutboundOut(.head(head)), promise: promise)
         case .body where machine.current?.isHead == true: promise?.succeed()
@@ -83,8 +90,17 @@ final class ConnectionHandler: ChannelDuplexHandler {
         }
     }
 
+    /// Sends a response that needs nothing of other threads.
+    private func send(_ response: WebResponse, _ context: ChannelHandlerContext) {
+        write(context: context, data: NIOAny(OutboundIn.head(response.head)), promise: nil)
+        if case .bytes(let bytes) = response.body { write(context: context, data: NIOAny(OutboundIn.body(bytes)), promise: nil) }
+        write(context: context, data: NIOAny(OutboundIn.end(nil)), promise: nil)
+        context.flush()
+    }
+
     private func perform(_ step: ConnectionMachine.Step, _ context: ChannelHandlerContext) {
         connections.update(id, machine)
+        defer { gate.proceed() }
         switch step {
         case .pass, .discard: break
         case .refuse(let problem):
@@ -103,7 +119,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         promise.futureResult.assumeIsolated().whenComplete { [self] _ in
             let step = machine.closedOutput(at: now)
             connections.update(id, machine)
-            if step == .close { channel.close(promise: nil) }
+            if step == .close { channel.close(promise: nil) } else { gate.proceed() }
         }
         context.close(mode: .output, promise: promise)
     }
@@ -131,6 +147,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         machine.changedWritability(context.channel.isWritable, at: now)
         connections.update(id, machine)
+        gate.proceed()
         context.fireChannelWritabilityChanged()
     }
 

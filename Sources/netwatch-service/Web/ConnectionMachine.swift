@@ -1,3 +1,5 @@
+import Pacing
+
 /// The life of one connection: which requests are answered, and when it is closed.
 ///
 /// ```
@@ -5,7 +7,8 @@
 ///    │              │              └─last response→ finishing ─output closed→ lingering ─time, or the client closed→ closed
 ///    └─time, or replaced→ closed ←─┘ time
 /// ```
-/// Pipelined requests are answered in order. A refusal is the last response: it waits for those before it.
+/// A request is read when the response to the one before it is written, and the client has read most of it (``input(at:)``). The pieces that
+/// are read may still contain two, which are answered in order. A refusal is the last response: it waits for those before it.
 struct ConnectionMachine: Sendable {
     /// A request that has no complete response yet.
     struct Exchange: Hashable, Sendable {
@@ -32,7 +35,22 @@ struct ConnectionMachine: Sendable {
         case close
     }
 
+    /// The treatment of the bytes that the client has sent.
+    enum Input: Hashable, Sendable {
+        /// They are passed on.
+        case pass
+        /// They are passed on at this time, because the client sends requests too fast.
+        case wait(until: Int64)
+        /// They stay where they are until a response is written, and nothing is read.
+        case hold
+        /// They are discarded, and nothing is read: the response has no end.
+        case ignore
+        /// They are discarded, and so are those that follow.
+        case discard
+    }
+
     private let limits: WebLimits
+    private var rate: CostBucket
     /// Whether the connection only answers requests for the state of the service.
     let isReserved: Bool
     /// The request whose content is read. It is passed on when it is complete.
@@ -53,6 +71,7 @@ struct ConnectionMachine: Sendable {
 
     init(limits: WebLimits, isReserved: Bool = false, now: Int64) {
         (self.limits, self.isReserved, waitingSince) = (limits, isReserved, now)
+        rate = CostBucket(interval: limits.requestInterval(delayed: 0), burst: limits.requestBurst)
     }
 
     /// The time since which the client neither completes a request nor reads a response; `nil` if a request is answered. Such a
@@ -72,12 +91,29 @@ struct ConnectionMachine: Sendable {
     /// Whether a further request would be answered.
     var acceptsRequests: Bool { refusal == nil && finishingSince == nil && exchanges.allSatisfy(\.keepsAlive) }
 
-    /// A complete head of a request. - Parameter problem: the reason why it is refused.
-    mutating func receivedHead(_ exchange: Exchange, contentLength: Int?, problem: WebProblem?, at now: Int64) -> Step {
+    /// Whether the only request without a complete response is the one that is answered.
+    var answersOneRequest: Bool { exchanges.count == 1 && refusal == nil }
+
+    /// Returns what happens to the bytes of the client.
+    func input(at now: Int64) -> Input {
+        guard acceptsRequests else {
+            if exchanges.isEmpty { return .discard }
+            return exchanges.first?.isStream == true ? .ignore : .hold
+        }
+        guard exchanges.isEmpty, stalledSince == nil else { return .hold }
+        return reading == nil && rate.readyAt > now ? .wait(until: rate.readyAt) : .pass
+    }
+
+    /// A complete head of a request. A problem is the reason why it is refused. The more connections are delayed, because they send requests
+    /// faster than they may, the slower is each.
+    mutating func receivedHead(
+        _ exchange: Exchange, contentLength: Int?, problem: WebProblem?, delayed: Int = 0, at now: Int64
+    ) -> Step {
         guard acceptsRequests else { return .discard }
         if let problem { return refuse(problem, at: now) }
         if let contentLength, contentLength > limits.contentBytes { return refuse(contentTooLarge, at: now) }
         (reading, readingSince, contentBytes) = (exchange, now, 0)
+        rate.spend(limits.requestInterval(delayed: delayed), at: now)
         return .pass
     }
 

@@ -2,6 +2,7 @@ import CLinux
 import Dispatch
 import EventLoop
 import NIOCore
+import NIOHTTP1
 
 // @unchecked: everything is accessed on the server's only event loop, which the compiler cannot check.
 
@@ -9,9 +10,14 @@ import NIOCore
 final class Connections: @unchecked Sendable {
     let limits: WebLimits
     let check: RequestCheck
+    private let routes: WebRoutes
     private var table: ConnectionTable
     private var open: [Int: Open] = [:]
     private var nextID = 0
+    /// The turns of connections that have sent further requests.
+    let turns = RequestTurns()
+    /// The number of connections whose next request is there and waits, because they send requests faster than they may.
+    var delayed = 0
     /// The number of connections that have ended. One with requests ends with its task, when the pages that were asked for are rendered.
     let ended = Locked(0)
     /// The tasks of connections with requests. Each must end before the thread does: it resumes there once more after its connection is closed.
@@ -22,6 +28,7 @@ final class Connections: @unchecked Sendable {
     private struct Open {
         var channel: any Channel
         var since: Int64
+        var client: ConnectionTable.Client
         /// The handler of requests; `nil` until the first one is complete.
         var handler: ConnectionHandler?
 
@@ -29,8 +36,8 @@ final class Connections: @unchecked Sendable {
         var isIdle: Bool { handler.map { $0.machine.idleSince != nil } ?? true }
     }
 
-    init(limits: WebLimits, check: RequestCheck) {
-        (self.limits, self.check) = (limits, check)
+    init(limits: WebLimits, check: RequestCheck, routes: WebRoutes) {
+        (self.limits, self.check, self.routes) = (limits, check, routes)
         table = ConnectionTable(limits: limits)
     }
 
@@ -44,9 +51,10 @@ final class Connections: @unchecked Sendable {
     func add(_ channel: any Channel) -> Int? {
         let (id, now) = (nextID, Self.now)
         nextID += 1
-        guard case .accepted(let victim) = table.admit(id, Self.client(channel.remoteAddress), at: now) else { return nil }
+        let client = Self.client(channel.remoteAddress)
+        guard case .accepted(let victim) = table.admit(id, client, at: now) else { return nil }
         close(victim)
-        open[id] = Open(channel: channel, since: now)
+        open[id] = Open(channel: channel, since: now, client: client)
         // A connection that is replaced before it is active has no event at its end.
         channel.closeFuture.whenComplete { _ in self.remove(id) }
         return id
@@ -63,12 +71,24 @@ final class Connections: @unchecked Sendable {
             isReserved = true
         case .refused: return nil
         }
-        let isLocal = Self.client(connection.channel.remoteAddress) == .socket
+        let isLocal = connection.client == .socket
         let machine = ConnectionMachine(limits: limits, isReserved: isReserved, now: connection.since)
         let handler = ConnectionHandler(self, id, isLocal: isLocal, machine)
         open[id]?.handler = handler
         return handler
     }
+
+    /// Returns the client of an open connection for the thread of documents.
+    func renderClient(_ id: Int) -> RenderClient? {
+        guard let connection = open[id] else { return nil }
+        let user = connection.client == .socket ? PeerCredentials.user(of: connection.channel) : nil
+        let client = RenderClient(connection: id, connection.client, user: user)
+        connection.channel.closeFuture.whenComplete { _ in client.end() }
+        return client
+    }
+
+    /// Returns the answer to a request for the state of the service; `nil` for another one.
+    func stateResponse(_ head: HTTPRequestHead) -> WebResponse? { routes.stateResponse(head) }
 
     private func close(_ id: Int?) {
         if let id { open[id]?.channel.close(promise: nil) }

@@ -10,6 +10,7 @@ struct EventStream: Sendable {
     private static let comment = Array(": nothing new\n\n".utf8)
 
     private let content: WebContent
+    private let client: RenderClient
     private let waiter: EventFeed.Waiter
     /// The keys of the targets that the reader wants; `nil` for all.
     private let keys: Set<String>?
@@ -19,8 +20,8 @@ struct EventStream: Sendable {
 
     /// Creates a stream after the last record that the reader has received, whose identifier is a text of the reader. A text that is no
     /// identifier of a record begins a new stream, as does one that the log no longer has, or one of an earlier run of the service.
-    init(_ content: WebContent, keys: Set<String>?, lastEventID: String?, waiter: EventFeed.Waiter) {
-        (self.content, self.keys, self.waiter) = (content, keys, waiter)
+    init(_ content: WebContent, _ client: RenderClient, keys: Set<String>?, lastEventID: String?, waiter: EventFeed.Waiter) {
+        (self.content, self.client, self.keys, self.waiter) = (content, client, keys, waiter)
         // The first record is the hello of another stream.
         if let text = lastEventID, text.utf8.allSatisfy({ 0x30...0x39 ~= $0 }), let id = Int(text), id > content.events.firstID {
             cursor = EventLog.Cursor(seq: id - content.events.firstID)
@@ -29,9 +30,9 @@ struct EventStream: Sendable {
 
     /// Returns the next bytes of the stream; `nil` at its end.
     mutating func next() async -> [UInt8]? {
-        if let bytes = nextTargets() { return bytes }
+        if present != nil, let bytes = await render({ $0.nextTargets() }) { return bytes }
         while true {
-            guard let place = cursor else { return begin() }
+            guard let place = cursor else { return await render { $0.begin() } }
             switch content.events.read(after: place, keys: keys) {
             case .frames(let bytes, let after):
                 cursor = after
@@ -46,6 +47,19 @@ struct EventStream: Sendable {
                 }
             }
         }
+    }
+
+    /// Renders a piece of the present state on the thread of documents: many streams may begin at once.
+    private mutating func render(_ piece: @escaping @Sendable (inout EventStream) -> [UInt8]?) async -> [UInt8]? {
+        let stream = self
+        let rendered = await content.renders.run(for: client) {
+            var stream = stream
+            let bytes = piece(&stream)
+            return (bytes, stream)
+        }
+        guard let (bytes, next) = rendered else { return nil }
+        self = next
+        return bytes
     }
 
     /// Begins with the present state. Its records have the number of the last record that it contains. Only the last of them has an

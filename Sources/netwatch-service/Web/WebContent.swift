@@ -5,10 +5,12 @@ import Records
 struct WebContent: Sendable {
     var boards: BoardSource
     var events: EventFeed
+    /// Renders documents and the beginnings of streams.
+    var renders: RenderQueue
     /// Returns the header of a new stream.
     var header: @Sendable (Board) -> StreamHeader
     /// Returns the document of a history query. The text is the query of the URL. It throws a ``WebProblem`` for the client.
-    var history: @Sendable (_ query: String) async throws -> PageContent
+    var history: @Sendable (_ query: String) throws -> PageDocument
     /// Loads the configuration again.
     var reload: @Sendable () async -> ReloadOutcome
     /// Returns whether the service works.
@@ -38,20 +40,45 @@ enum ReloadOutcome: Hashable, Sendable {
 /// The pages, as functions of the board. Queries are the text after the question mark, and paths are percent-encoded.
 struct PageRenderer: Sendable {
     /// Returns `GET /`.
-    var status: @Sendable (_ board: Board, _ query: String) async -> PageContent
+    var status: @Sendable (_ query: String) -> PageDocument
     /// Returns `GET /target/KEY`; `nil` if no target has the key. It throws a ``WebProblem`` for the client.
-    var target: @Sendable (_ board: Board, _ path: String, _ query: String) async throws -> PageContent?
+    var target: @Sendable (_ board: Board, _ path: String, _ query: String) throws -> PageDocument?
     /// Returns `GET /badge/NAME.svg`, with the status 404 if neither a target nor a group has the name.
-    var badge: @Sendable (_ board: Board, _ name: String) -> PageContent?
+    var badge: @Sendable (_ board: Board, _ name: String) -> PageDocument?
     /// Returns `GET /favicon.svg`.
     var favicon: @Sendable (_ query: String) -> PageContent
     /// The scripts and style sheets, by their paths.
     var assets: [String: PageContent] = [:]
     /// Returns an error for people; `nil` if it has only its document.
-    var problem: @Sendable (_ status: Int, _ detail: String) -> PageContent? = { _, _ in nil }
+    var problem: @Sendable (_ status: Int, _ detail: String) -> PageDocument? = { _, _ in nil }
 }
 
-/// The content of a page, an image or an asset.
+/// A page, a document or an image that is rendered for each request, on the thread of ``RenderQueue``. Requests with HEAD do not render it.
+struct PageDocument: Sendable {
+    /// The media type.
+    let type: String
+    let status: Int
+    /// Reads what the document needs, such as its part of the history. It throws a ``WebProblem`` for the client.
+    let prepare: @Sendable (RenderClient) async throws -> any PiecewiseDocument
+
+    init(type: String, status: Int = 200, prepare: @escaping @Sendable (RenderClient) async throws -> any PiecewiseDocument) {
+        (self.type, self.status, self.prepare) = (type, status, prepare)
+    }
+
+    /// Creates a document of the board at the time when it is rendered.
+    init(type: String, of boards: BoardSource, _ document: @escaping @Sendable (Board) -> any PiecewiseDocument) {
+        self.init(type: type) { _ in
+            DeferredDocument { boards.current().map(document) ?? WholeDocument { [] } }
+        }
+    }
+
+    /// Creates a document that is rendered at once.
+    init(type: String, status: Int = 200, render: @escaping @Sendable () -> [UInt8]) {
+        self.init(type: type, status: status) { _ in WholeDocument(render: render) }
+    }
+}
+
+/// The content of an image or an asset that is there already.
 struct PageContent: Hashable, Sendable {
     /// The media type.
     var type: String

@@ -1,4 +1,5 @@
 import EventLoop
+import Pacing
 
 /// The limits of connections and requests. Times are in nanoseconds.
 struct WebLimits: Hashable, Sendable {
@@ -12,6 +13,14 @@ struct WebLimits: Hashable, Sendable {
     var reserve = 16
     /// The maximum number of connections of an address. All local programs share their address, so it holds for other addresses.
     var connectionsOfAddress = 128
+
+    /// The maximum number of requests of a connection in a second, and of those that are answered without a pause. Further ones are read later.
+    var requestRate: Int64 = 50
+    var requestBurst: Int64 = 10
+    /// The maximum number of requests in a second of all connections that send them faster than they may.
+    var delayedRate: Int64 = 500
+    /// The number of bytes that are read from a connection at once.
+    var readBytes = 16 << 10
 
     /// The time within which the first request must be complete.
     var headTime = 10 * second
@@ -44,6 +53,11 @@ struct WebLimits: Hashable, Sendable {
     static let leastOpenFiles = 128
 
     init() {}
+
+    /// Returns the time between two requests of a connection after its burst. - Parameter delayed: the number of connections that wait for it.
+    func requestInterval(delayed: Int) -> Int64 {
+        max(Self.second / max(1, requestRate), Int64(delayed).multipliedSaturated(by: Self.second / max(1, delayedRate)))
+    }
 
     /// The limits for the open files of this process.
     static var ofProcess: WebLimits { WebLimits(openFiles: DescriptorUse.currentLimit) }

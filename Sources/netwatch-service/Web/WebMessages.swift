@@ -7,6 +7,7 @@ typealias WebResponsePart = HTTPPart<HTTPResponseHead, ByteBuffer>
 /// A request that ``RequestCheck`` has accepted. Its content has been discarded.
 struct WebRequest: Sendable {
     let head: HTTPRequestHead
+    let client: RenderClient
 
     /// The path of the target, percent-encoded.
     var path: String { String(head.uri.prefix { $0 != "?" && $0 != "#" }) }
@@ -31,6 +32,8 @@ struct WebRequest: Sendable {
 struct WebResponse: Sendable {
     enum Body: Sendable {
         case bytes(ByteBuffer)
+        /// That of a response to HEAD, which was not rendered; its length is not known (RFC 9110 section 9.3.2).
+        case omitted
         /// A stream of records, whose end is that of the closure.
         case stream(@Sendable (_ write: (ByteBuffer) async throws -> Void) async throws -> Void)
     }
@@ -38,4 +41,13 @@ struct WebResponse: Sendable {
     var status = 200
     var headers: HTTPHeaders
     var body = Body.bytes(ByteBuffer())
+
+    /// The status line and all fields.
+    var head: HTTPResponseHead {
+        var headers = headers
+        if case .bytes(let bytes) = body { headers.add(name: "Content-Length", value: "\(bytes.readableBytes)") }
+        for (name, value) in PageHeaders.all where !headers.contains(name: name) { headers.add(name: name, value: value) }
+        headers.add(name: "Date", value: HTTPDate.now)
+        return HTTPResponseHead(version: .http1_1, status: HTTPResponseStatus(statusCode: status), headers: headers)
+    }
 }

@@ -5,7 +5,9 @@ import Reachability
 /// The resources of the service. `Web/RequestCheck.swift` has accepted the request before.
 struct WebRoutes: Sendable {
     /// The paths for supervisors, which are answered when everything else is busy.
-    static let statePaths: Set<String> = ["/-/healthy", "/-/ready"]
+    static let statePaths: Set<String> = [healthyPath, readyPath]
+    private static let healthyPath = "/-/healthy"
+    private static let readyPath = "/-/ready"
 
     private enum Resource {
         case status, target, badge, favicon
@@ -17,6 +19,12 @@ struct WebRoutes: Sendable {
     }
 
     let content: WebContent
+    private let reloads: ReloadQueue
+
+    init(content: WebContent) {
+        self.content = content
+        reloads = ReloadQueue(content.reload)
+    }
 
     /// The methods of a resource that is only read.
     static let readMethods = "GET, HEAD"
@@ -33,7 +41,7 @@ struct WebRoutes: Sendable {
             }
             return try await respond(to: request, resource, on: channel)
         } catch {
-            return ProblemResponses(pages: content.pages).response(to: error, request)
+            return await ProblemResponses(pages: content.pages, renders: content.renders).response(to: error, request)
         }
     }
 
@@ -46,8 +54,8 @@ struct WebRoutes: Sendable {
         case "/api/v1/status": return .statusDocument
         case "/api/v1/history": return .historyDocument
         case EventStream.path: return .events
-        case "/-/healthy": return .healthy
-        case "/-/ready": return .ready
+        case Self.healthyPath: return .healthy
+        case Self.readyPath: return .ready
         case Self.reloadPath: return .reload
         case "/metrics", "/probe": return .planned(path)
         default: break
@@ -70,21 +78,26 @@ struct WebRoutes: Sendable {
             throw WebProblem(.methodNotAllowed, "this resource can only be read", allow: Self.readMethods)
         }
         switch resource {
-        case .status: return Self.response(await content.pages.status(try board(), request.query))
+        case .status:
+            _ = try board()
+            return try await render(content.pages.status(request.query), request)
         case .target:
-            guard let page = try await content.pages.target(try board(), request.path, request.query) else {
+            guard let page = try content.pages.target(try board(), request.path, request.query) else {
                 throw WebProblem(.notFound, "no target has this identifier or text")
             }
-            return Self.response(page)
-        case .badge: return try badge(request)
+            return try await render(page, request)
+        case .badge: return try await badge(request)
         case .favicon: return Self.response(content.pages.favicon(request.query))
         case .asset(let asset): return self.asset(asset, request)
         case .statusDocument:
-            let (board, query) = (try board(), BoardQuery(QueryParameters(request.query)))
+            _ = try board()
+            let query = BoardQuery(QueryParameters(request.query))
             if let problem = query.problem { throw WebProblem(problem) }
-            let json = BoardDocument(board, query, content.header(board)).encode()
-            return Self.response(PageContent(type: "application/json", bytes: json))
-        case .historyDocument: return Self.response(try await content.history(request.query))
+            let document = PageDocument(type: "application/json", of: content.boards) {
+                BoardDocument(board: $0, query: query).pieces
+            }
+            return try await render(document, request)
+        case .historyDocument: return try await render(try content.history(request.query), request)
         case .events: return try events(request, on: channel)
         case .healthy: return try state(content.isHealthy(), "the service does not work")
         case .ready: return try state(content.isReady(), "the service has no results yet")
@@ -94,7 +107,7 @@ struct WebRoutes: Sendable {
     }
 
     private func reload() async throws -> WebResponse {
-        let outcome = await content.reload()
+        let outcome = await reloads.reload()
         if case .refused = outcome { throw WebProblem(.unprocessable, outcome.sentence) }
         return text("\(outcome.sentence)\n")
     }
@@ -104,12 +117,25 @@ struct WebRoutes: Sendable {
         return board
     }
 
-    private func badge(_ request: WebRequest) throws -> WebResponse {
+    /// Renders a document, unless the request only wants its fields.
+    private func render(_ document: PageDocument, _ request: WebRequest) async throws -> WebResponse {
+        var response = WebResponse(
+            status: document.status, headers: ["Content-Type": document.type, "Cache-Control": Caching.noStore], body: .omitted)
+        guard request.head.method != .HEAD else { return response }
+        let pieces = try await document.prepare(request.client)
+        guard let bytes = await content.renders.render(pieces, for: request.client) else {
+            throw WebProblem(.unavailable, "the connection is closed")
+        }
+        response.body = .bytes(ByteBuffer(bytes: bytes))
+        return response
+    }
+
+    private func badge(_ request: WebRequest) async throws -> WebResponse {
         let segment = request.path.dropFirst("/badge/".count)
         guard segment.hasSuffix(".svg"),
             let image = content.pages.badge(try board(), QueryParameters.decoded(segment.dropLast(4).utf8))
         else { throw WebProblem(.notFound, "no target and no group has this badge") }
-        var response = Self.response(image)
+        var response = try await render(image, request)
         // Other sites show badges.
         response.headers.add(name: "Cross-Origin-Resource-Policy", value: "cross-origin")
         return response
@@ -138,7 +164,7 @@ struct WebRoutes: Sendable {
             channel.closeFuture.whenComplete { _ in waiter.end() }
             defer { content.events.remove(waiter) }
             var stream = EventStream(
-                content, keys: keys.isEmpty ? nil : Set(keys), lastEventID: lastEventID, waiter: waiter)
+                content, request.client, keys: keys.isEmpty ? nil : Set(keys), lastEventID: lastEventID, waiter: waiter)
             while let bytes = await stream.next() { try await write(ByteBuffer(bytes: bytes)) }
         }
         let headers: HTTPHeaders = [
@@ -147,7 +173,19 @@ struct WebRoutes: Sendable {
         return WebResponse(headers: headers, body: body)
     }
 
-    private func state(_ isGood: Bool, _ detail: String) throws -> WebResponse {
+    /// Answers a request for the state of the service, which waits for nothing; `nil` for another one.
+    func stateResponse(_ head: HTTPRequestHead) -> WebResponse? {
+        guard head.method == .GET || head.method == .HEAD else { return nil }
+        do {
+            switch head.uri.prefix(while: { $0 != "?" && $0 != "#" }) {
+            case Self.healthyPath: return try state(content.isHealthy(), "the service does not work")
+            case Self.readyPath: return try state(content.isReady(), "the service has no results yet")
+            default: return nil
+            }
+        } catch { return ProblemResponses.document(of: error) }
+    }
+
+    private func state(_ isGood: Bool, _ detail: String) throws(WebProblem) -> WebResponse {
         guard isGood else { throw WebProblem(.unavailable, detail) }
         return text("ok\n")
     }

@@ -23,15 +23,16 @@ final class WebServer: Sendable {
     /// Creates a server. `Host` may have these names of this machine, beside those of loopback.
     init(_ content: WebContent, limits: WebLimits = .ofProcess, names: [String] = []) {
         (self.content, self.limits) = (content, limits)
-        connections = Connections(limits: limits, check: RequestCheck(names: names))
-        handler = WebConnection(content, limits: limits)
+        let routes = WebRoutes(content: content)
+        connections = Connections(limits: limits, check: RequestCheck(names: names), routes: routes)
+        handler = WebConnection(routes: routes, limits: limits)
     }
 
     /// Accepts connections. The server owns the sockets from now on.
     ///
     /// - Throws: ``Failure`` with code 71 if a socket cannot be used.
     func start(_ sockets: [ListeningSocket]) throws(Failure) {
-        let (connections, handler) = (connections, handler)
+        let (connections, handler, limits) = (connections, handler, limits)
         let bootstrap = ServerBootstrap(group: group)
             .serverChannelInitializer { channel in
                 // Without it, a process without a free descriptor would try to accept without a pause.
@@ -40,6 +41,9 @@ final class WebServer: Sendable {
                 }
             }
             .childChannelOption(.allowRemoteHalfClosure, value: true)
+            // What a client sends while its request is answered stays in the kernel.
+            .childChannelOption(.maxMessagesPerRead, value: 1)
+            .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: limits.readBytes))
             .childChannelInitializer { channel in
                 guard let id = connections.add(channel) else {
                     channel.close(promise: nil)
@@ -48,12 +52,14 @@ final class WebServer: Sendable {
                 return channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(
                         FirstRequestHandler { channel in
-                            guard let first = connections.begin(id) else { return false }
+                            guard let first = connections.begin(id), let client = connections.renderClient(id) else {
+                                return false
+                            }
                             let value = try handler.setUp(channel, first)
                             // It ends when the connection is closed.
                             connections.tasks.enter()
                             Task {
-                                await handler.answer(value)
+                                await handler.answer(value, client)
                                 connections.ended.withLock { $0 += 1 }
                                 connections.tasks.leave()
                             }
@@ -120,10 +126,7 @@ struct WebConnection: Sendable {
     private let routes: WebRoutes
     private let limits: WebLimits
 
-    init(_ content: WebContent, limits: WebLimits) {
-        routes = WebRoutes(content: content)
-        self.limits = limits
-    }
+    init(routes: WebRoutes, limits: WebLimits) { (self.routes, self.limits) = (routes, limits) }
 
     /// Adds the handlers of a connection, on the event loop.
     func setUp(_ channel: any Channel, _ first: ConnectionHandler) throws -> AsyncChannel {
@@ -132,6 +135,7 @@ struct WebConnection: Sendable {
         decoding.maxHeaderListSize = limits.fieldsBytes
         decoding.maxHeaderFieldCount = limits.fields
         let pipeline = channel.pipeline.syncOperations
+        try pipeline.addHandler(first.gate)
         try pipeline.configureHTTPServerPipeline(
             withPipeliningAssistance: false, withErrorHandling: false, withOutboundHeaderValidation: false,
             withEncoderConfiguration: .init(), withDecoderLimitConfiguration: decoding)
@@ -141,11 +145,11 @@ struct WebConnection: Sendable {
     }
 
     /// Answers requests until the connection is closed. ``ConnectionHandler`` answers malformed ones.
-    func answer(_ channel: AsyncChannel) async {
+    func answer(_ channel: AsyncChannel, _ client: RenderClient) async {
         try? await channel.executeThenClose { inbound, outbound in
             for try await part in inbound {
                 guard case .head(let head) = part else { continue }
-                try await answer(WebRequest(head: head), on: channel.channel, outbound)
+                try await answer(WebRequest(head: head, client: client), on: channel.channel, outbound)
                 if head.headers["Connection"] == ["close"] { break }
             }
             outbound.finish()
@@ -157,12 +161,7 @@ struct WebConnection: Sendable {
         _ request: WebRequest, on channel: any Channel, _ outbound: NIOAsyncChannelOutboundWriter<WebResponsePart>
     ) async throws {
         let response = await routes.respond(to: request, on: channel)
-        var headers = response.headers
-        if case .bytes(let bytes) = response.body { headers.add(name: "Content-Length", value: "\(bytes.readableBytes)") }
-        for (name, value) in PageHeaders.all where !headers.contains(name: name) { headers.add(name: name, value: value) }
-        headers.add(name: "Date", value: HTTPDate.now)
-        let status = HTTPResponseStatus(statusCode: response.status)
-        let head = WebResponsePart.head(HTTPResponseHead(version: .http1_1, status: status, headers: headers))
+        let head = WebResponsePart.head(response.head)
         guard request.head.method != .HEAD else { return try await outbound.write(contentsOf: [head, .end(nil)]) }
         switch response.body {
         case .bytes(var bytes):
@@ -174,6 +173,7 @@ struct WebConnection: Sendable {
             while let piece = bytes.readSlice(length: min(Self.pieceSize, bytes.readableBytes)), piece.readableBytes > 0 {
                 try await outbound.write(.body(piece))
             }
+        case .omitted: try await outbound.write(head)
         case .stream(let stream):
             try await outbound.write(head)
             try await stream { try await outbound.write(.body($0)) }

@@ -15,7 +15,7 @@ import Testing
             try Data(bytes).write(to: url)
         }
         func status(_ board: Board, _ query: String = "", now: Int64 = PageSamples.now + 400) -> [UInt8] {
-            StatusPage(board: board, query: BoardQuery(QueryParameters(query)), now: PageSamples.moment(now)).render()
+            StatusPage.pieces(board: board, query: BoardQuery(QueryParameters(query)), now: PageSamples.moment(now)).rendered()
         }
         for asset in PageAsset.all { try write(asset.path.rawValue, asset.bytes) }
         try write("favicon.svg", Favicon.svg(state: "down"))

@@ -10,7 +10,8 @@ import Testing
 @Suite struct StatusPageTests {
     private func render(_ board: Board, _ query: String = "", late: Int64 = 400) -> String {
         let query = BoardQuery(QueryParameters(query))
-        return PageSamples.text(StatusPage(board: board, query: query, now: PageSamples.moment(PageSamples.now + late)).render())
+        return PageSamples.text(
+            StatusPage.pieces(board: board, query: query, now: PageSamples.moment(PageSamples.now + late)).rendered())
     }
 
     @Test func `the page has its facts without a script`() {
@@ -184,7 +185,7 @@ import Testing
         var times: [Duration] = []
         for _ in 0..<count {
             let start = processorTime()
-            _ = StatusPage(board: board, query: BoardQuery(), now: PageSamples.moment()).render()
+            _ = StatusPage.pieces(board: board, query: BoardQuery(), now: PageSamples.moment()).rendered()
             times.append(processorTime() - start)
         }
         times.sort()

@@ -102,4 +102,68 @@ import Testing
         _ = machine.closedOutput(at: seconds(71))
         #expect(!machine.isOverdue(at: seconds(72) - 1) && machine.isOverdue(at: seconds(72)))
     }
+
+    @Test func `nothing is read until the response is written and the client has read it`() {
+        var machine = machine()
+        expectEqual(machine.input(at: 0), .pass)
+        _ = machine.receivedHead(.init(), contentLength: 3, problem: nil, at: 0)
+        expectEqual(machine.input(at: 0), .pass)
+        _ = machine.receivedEnd()
+        #expect(machine.input(at: 0) == .hold && machine.answersOneRequest)
+        machine.changedWritability(false, at: 1)
+        _ = machine.wroteEnd(at: 2)
+        expectEqual(machine.input(at: 2), .hold)
+        machine.changedWritability(true, at: 3)
+        expectEqual(machine.input(at: 3), .pass)
+    }
+
+    @Test func `what follows the last request is discarded, and during a stream nothing is read`() {
+        var machine = machine()
+        _ = request(&machine, .init(keepsAlive: false))
+        expectEqual(machine.input(at: 0), .hold)
+        _ = machine.wroteEnd(at: 1)
+        expectEqual(machine.input(at: 1), .discard)
+        machine = self.machine()
+        _ = request(&machine, .init(isStream: true))
+        expectEqual(machine.input(at: 0), .ignore)
+        machine = self.machine()
+        _ = machine.receivedMalformed(problem, at: 0)
+        expectEqual(machine.input(at: 0), .discard)
+    }
+
+    @Test func `a connection has at most 50 requests a second after a burst of 10`() {
+        var machine = machine()
+        var now: Int64 = 0
+        var times: [Int64] = []
+        for _ in 0..<1_300 {
+            switch machine.input(at: now) {
+            case .pass: break
+            case .wait(let time): now = time
+            default: Issue.record("\(machine.input(at: now)) at \(now)")
+            }
+            expectEqual(machine.input(at: now), .pass)
+            _ = request(&machine, at: now)
+            _ = machine.wroteEnd(at: now)
+            times.append(now)
+        }
+        expectEqual(times.prefix { $0 == 0 }.count, 10)
+        #expect(times[1_299] >= seconds(25) && times[1_299] <= seconds(26))
+        for start in stride(from: 0, to: 1_240, by: 50) { #expect(times[start + 60] - times[start] >= seconds(1)) }
+    }
+
+    @Test(arguments: [(0, 50), (10, 50), (60, 8), (300, 1)])
+    func `the more connections send too fast, the slower is each`(delayed: Int, rate: Int) {
+        // All of them together have at most 500 requests a second.
+        #expect(delayed * rate <= 500)
+        var machine = machine()
+        var (now, count): (Int64, Int) = (0, 0)
+        while now < seconds(10) {
+            if case .wait(let time) = machine.input(at: now) { now = time }
+            _ = machine.receivedHead(.init(), contentLength: nil, problem: nil, delayed: delayed, at: now)
+            _ = machine.receivedEnd()
+            _ = machine.wroteEnd(at: now)
+            count += 1
+        }
+        #expect(rate * 10 <= count + 10 && count <= rate * 10 + 20, "\(count)")
+    }
 }

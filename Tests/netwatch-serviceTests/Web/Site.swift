@@ -17,6 +17,15 @@ final class Site: Sendable {
     let path: String
     let isHealthy = Locked(true)
     let reloadOutcome = Locked(ReloadOutcome.loaded(restartKeys: []))
+    /// The number of documents that were rendered, and of loads of the configuration.
+    let rendered = Locked(0)
+    let reloads = Locked(0)
+    /// Whether the next loads wait for ``release()``.
+    let holdsReloads = Locked(false)
+    /// The clients whose history was asked for.
+    let clients = Locked<[RenderClient.Share]>([])
+    /// Blocks the thread of documents while a test holds it (`GET /?block`).
+    let block = Locked(false)
     let server: WebServer
     /// The requests that wait for ``release()``.
     let held = Locked<[CheckedContinuation<Void, Never>]>([])
@@ -31,17 +40,22 @@ final class Site: Sendable {
         events = feed ?? EventFeed(limits: log)
         if let board { boards.publish(board) }
         let (healthy, outcome, held) = (isHealthy, reloadOutcome, held)
+        let (rendered, reloads, holdsReloads, clients, block) = (rendered, reloads, holdsReloads, clients, block)
         let pages = PageRenderer(
-            status: { board, query in
-                PageContent(type: "text/html; charset=utf-8", bytes: Array("<p>\(board.targets.count) \(query)".utf8))
+            status: { [boards] query in
+                PageDocument(type: "text/html; charset=utf-8") {
+                    if query == "block" { block.withLock { _ in } }
+                    rendered.withLock { $0 += 1 }
+                    return Array("<p>\(boards.current()?.targets.count ?? 0) \(query)".utf8)
+                }
             },
             target: { board, path, _ in
                 guard let key = TargetPath.key(ofPath: path), board.targets.contains(where: { $0.key == key }) else { return nil }
-                return PageContent(type: "text/html; charset=utf-8", bytes: Array("<p>\(path)".utf8))
+                return PageDocument(type: "text/html; charset=utf-8") { Array("<p>\(path)".utf8) }
             },
             badge: { board, name in
                 guard board.targets.contains(where: { $0.key == name }) else { return nil }
-                return PageContent(type: "image/svg+xml", bytes: Array("<svg/>".utf8))
+                return PageDocument(type: "image/svg+xml") { Array("<svg/>".utf8) }
             },
             favicon: { _ in PageContent(type: "image/svg+xml", bytes: Array("<svg/>".utf8)) },
             assets: [
@@ -49,16 +63,23 @@ final class Site: Sendable {
                 "/large.css": PageContent(type: "text/css", bytes: [UInt8](repeating: 32, count: 4 << 20)),
             ],
             problem: { status, detail in
-                PageContent(type: "text/html; charset=utf-8", bytes: Array("<h1>\(status)</h1>".utf8))
+                PageDocument(type: "text/html; charset=utf-8") { Array("<h1>\(status)</h1>".utf8) }
             })
         let content = WebContent(
-            boards: boards, events: events, header: { Site.header($0) },
+            boards: boards, events: events, renders: try RenderQueue(), header: { Site.header($0) },
             history: { query in
-                if query == "hold" { await withCheckedContinuation { request in held.withLock { $0.append(request) } } }
                 guard query != "since=x" else { throw WebProblem(.badRequest, "since: not a time") }
-                return PageContent(type: "application/json", bytes: Array("{\"query\":\"\(query)\"}".utf8))
+                return PageDocument(type: "application/json") { client in
+                    clients.withLock { $0.append(client.share) }
+                    if query == "hold" { await withCheckedContinuation { request in held.withLock { $0.append(request) } } }
+                    return WholeDocument { Array("{\"query\":\"\(query)\"}".utf8) }
+                }
             },
-            reload: { outcome.withLock { $0 } }, isHealthy: { healthy.withLock { $0 } }, isReady: { true }, pages: pages)
+            reload: {
+                reloads.withLock { $0 += 1 }
+                if holdsReloads.withLock({ $0 }) { await withCheckedContinuation { load in held.withLock { $0.append(load) } } }
+                return outcome.withLock { $0 }
+            }, isHealthy: { healthy.withLock { $0 } }, isReady: { true }, pages: pages)
         server = WebServer(content, limits: limits, names: ["box.example"])
         let listener = try ListeningSocket.tcp(ListenAddress("127.0.0.1:0"))
         port = try #require(listener.endpoint?.port)
@@ -80,6 +101,12 @@ final class Site: Sendable {
             if (try? attempt()) == true { return true }
         }
         return try attempt()
+    }
+
+    /// Waits until a number of requests wait for ``release()``.
+    func awaitHeld(_ count: Int) {
+        let deadline = Date(timeIntervalSinceNow: 120)
+        while held.withLock({ $0.count }) < count, Date() < deadline { sched_yield() }
     }
 
     /// Answers the requests for `/api/v1/history?hold`.

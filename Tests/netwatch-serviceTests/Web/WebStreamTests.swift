@@ -163,8 +163,11 @@ import Testing
         limits.streams = 2
         let site = try Site(limits: limits)
         try await site.with { site in
-            var open = try (0..<2).map { _ in try site.client() }
-            for client in open { try expectEqual(client.stream().status, 200) }
+            var open = try (0..<2).map { _ in
+                let client = try site.client()
+                try expectEqual(client.stream().status, 200)
+                return client
+            }
             let refused = try site.client().stream()
             #expect(refused.status == 503 && refused.fields["retry-after"] == "1")
             // Documents have places of their own.

@@ -1,0 +1,105 @@
+import EventLoop
+import NIOCore
+import Pacing
+
+/// The times at which the configuration is loaded for requests. Requests that arrive before a load begins share it, and a load begins when
+/// the time of the ones before it is paid back. Times are in nanoseconds.
+struct ReloadTurns: Hashable, Sendable {
+    /// The step that follows an event.
+    enum Step: Hashable, Sendable {
+        /// The configuration is loaded, for all requests that wait.
+        case begin
+        /// ``wake(at:)`` is called at this time.
+        case wake(at: Int64)
+        case nothing
+    }
+
+    /// The number of seconds that a second of loading costs: with 10, loading has a tenth of the time.
+    static let price: Int64 = 10
+    /// The least time that a load counts: it also writes lines to the log.
+    static let leastWork = WebLimits.second / 10
+    /// The debt with which the next load may begin: six short ones are made at once, and then one each second.
+    static let allowance = 5 * WebLimits.second
+
+    private var bucket = CostBucket(allowance: Self.allowance)
+    private var isWanted = false
+    private var isRunning = false
+    private var isWaking = false
+
+    /// A request arrives.
+    mutating func request(at now: Int64) -> Step {
+        isWanted = true
+        return next(at: now)
+    }
+
+    /// The load has ended. - Parameter work: the time that it took.
+    mutating func end(work: Int64, at now: Int64) -> Step {
+        isRunning = false
+        bucket.spend(max(work, Self.leastWork).multipliedSaturated(by: Self.price), at: now)
+        return next(at: now)
+    }
+
+    /// The time of a ``Step/wake(at:)`` has come.
+    mutating func wake(at now: Int64) -> Step {
+        isWaking = false
+        return next(at: now)
+    }
+
+    private mutating func next(at now: Int64) -> Step {
+        guard isWanted, !isRunning, !isWaking else { return .nothing }
+        guard bucket.readyAt <= now else {
+            isWaking = true
+            return .wake(at: bucket.readyAt)
+        }
+        (isWanted, isRunning) = (false, true)
+        return .begin
+    }
+}
+
+/// Loads the configuration for requests at the times of ``ReloadTurns``.
+final class ReloadQueue: Sendable {
+    private struct State: Sendable {
+        var turns = ReloadTurns()
+        var waiting: [CheckedContinuation<ReloadOutcome, Never>] = []
+    }
+
+    private let load: @Sendable () async -> ReloadOutcome
+    private let state = Locked(State())
+
+    init(_ load: @escaping @Sendable () async -> ReloadOutcome) { self.load = load }
+
+    /// Returns the outcome of a load that begins after this call.
+    func reload() async -> ReloadOutcome {
+        await withCheckedContinuation { continuation in
+            let step = state.withLock { state in
+                state.waiting.append(continuation)
+                return state.turns.request(at: Connections.now)
+            }
+            perform(step)
+        }
+    }
+
+    private func perform(_ step: ReloadTurns.Step) {
+        switch step {
+        case .begin:
+            let requests = state.withLock { state in
+                defer { state.waiting = [] }
+                return state.waiting
+            }
+            Task { [self] in
+                let began = Connections.now
+                let outcome = await load()
+                let now = Connections.now
+                let next = state.withLock { $0.turns.end(work: now - began, at: now) }
+                for request in requests { request.resume(returning: outcome) }
+                perform(next)
+            }
+        case .wake(let time):
+            Task { [self] in
+                try? await Task.sleep(for: .nanoseconds(max(0, time - Connections.now)))
+                perform(state.withLock { $0.turns.wake(at: Connections.now) })
+            }
+        case .nothing: break
+        }
+    }
+}

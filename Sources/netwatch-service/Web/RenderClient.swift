@@ -1,0 +1,62 @@
+import EventLoop
+import Glibc
+import NIOCore
+import NIOPosix
+
+/// The client for which a document is rendered.
+final class RenderClient: Sendable {
+    /// The owner of a share of the rendering thread.
+    enum Share: Hashable, Sendable {
+        case connection(Int)
+        /// All connections of a user by the Unix socket.
+        case user(UInt32)
+    }
+
+    /// The owner of a share of the history. All local programs have one, because their addresses do not distinguish their users.
+    enum Peer: Hashable, Sendable {
+        case user(UInt32)
+        case loopback
+        case address(String)
+    }
+
+    let share: Share
+    let peer: Peer
+    private let hasEnded = Locked(false)
+
+    init(_ share: Share, _ peer: Peer) { (self.share, self.peer) = (share, peer) }
+
+    /// Creates the client of a connection.
+    convenience init(connection: Int, _ client: ConnectionTable.Client, user: UInt32?) {
+        switch client {
+        // A user that the kernel does not name shares with all others of that kind.
+        case .socket: self.init(.user(user ?? .max), .user(user ?? .max))
+        case .loopback: self.init(.connection(connection), .loopback)
+        case .address(let text): self.init(.connection(connection), .address(text))
+        }
+    }
+
+    /// Whether the connection is open. Nothing is rendered for one that is not.
+    var isOpen: Bool { !hasEnded.withLock { $0 } }
+
+    /// Notes that the connection is closed.
+    func end() { hasEnded.withLock { $0 = true } }
+}
+
+/// The credentials of the process at the other end of a Unix socket (unix(7), `SO_PEERCRED`), as the kernel writes them.
+struct PeerCredentials: Sendable {
+    var process: Int32 = 0
+    var user: UInt32 = .max
+    var group: UInt32 = .max
+
+    /// Returns the user at the other end of a channel; `nil` if it is no Unix socket. Call it on the channel's event loop.
+    static func user(of channel: any Channel) -> UInt32? {
+        guard let provider = channel as? any SocketOptionProvider else { return nil }
+        let level = NIOBSDSocket.OptionLevel.socket
+        let result: EventLoopFuture<PeerCredentials> = provider.unsafeGetSocketOption(
+            level: level, name: NIOBSDSocket.Option(rawValue: SO_PEERCRED))
+        var user: UInt32?
+        // On the event loop of the channel, the future is complete when it is returned.
+        result.assumeIsolated().whenSuccess { user = $0.user }
+        return user
+    }
+}
