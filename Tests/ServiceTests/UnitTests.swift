@@ -35,4 +35,10 @@ import Testing
         let level = try #require(line.split(separator: " ").compactMap { Double($0) }.first)
         #expect(level <= 1.6, "\(line)")
     }
+
+    @Test func `the unit limits memory and the share of processors, and has no quota`() throws {
+        let lines = try String(contentsOfFile: scratch.file("netwatch.service"), encoding: .utf8).split(separator: "\n")
+        #expect(lines.contains("MemoryHigh=512M") && lines.contains("CPUWeight=50"))
+        #expect(!lines.contains { $0.hasPrefix("CPUQuota") || $0.hasPrefix("MemoryMax") })
+    }
 }
