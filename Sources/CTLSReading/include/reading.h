@@ -3,6 +3,9 @@
 
 #include <openssl/ssl.h>
 
+// Included here too, so that a build folder of an earlier version notices the new header.
+#include "cost.h"
+
 // Limits how long a connection of this context may keep its reader busy without progress; see reading.c.
 void netwatch_tls_limit_reading(SSL_CTX *context);
 
