@@ -63,12 +63,13 @@ public struct ResponseHead: Hashable, Sendable {
 
     /// Whether lines of this field differ in a byte. A field that may have only one value is then invalid (RFC 9110 section 5.3).
     package func hasDifferentValues(of name: StaticString) -> Bool {
-        var first: [UInt8]?
+        // A part of the head's bytes, which do not move during the loop.
+        var first: UnsafeBufferPointer<UInt8>?
         var differs = false
         forEachValue(of: name) { value in
             let value = ResponseHead.withoutBlanks(value)
             guard let first else {
-                first = Array(value)
+                first = value
                 return true
             }
             differs = !first.elementsEqual(value)

@@ -90,10 +90,10 @@ public struct HTTPRequestSerializer: RequestSerializer {
 
     /// The request with the header fields and options of this serializer that it does not have.
     package func applyingDefaults(to request: TransferRequest) -> TransferRequest {
+        let own = request.headerFields
         var request = request
-        for name in Set(headerFields.map(\.name)) where !request.headerFields.contains(name) {
-            request.headerFields[fields: name] = headerFields[fields: name]
-        }
+        // In the order of the serializer, so that equal calls send the same bytes and share one preparation.
+        for field in headerFields where !own.contains(field.name) { request.headerFields.append(field) }
         request.options.requestTimeout = request.options.requestTimeout ?? options.requestTimeout
         request.options.resourceTimeout = request.options.resourceTimeout ?? options.resourceTimeout
         request.options.connectTimeout = request.options.connectTimeout ?? options.connectTimeout

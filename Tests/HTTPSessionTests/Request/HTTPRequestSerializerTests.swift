@@ -36,6 +36,23 @@ import Testing
         expectEqual(request.url, "https://example.com/things?key=value")
     }
 
+    @Test func `default fields are sent in the serializer's order, all lines of a name, and never beside the request's own`()
+        throws
+    {
+        let (first, second) = (try #require(HTTPField.Name("X-First")), try #require(HTTPField.Name("X-Second")))
+        var fields: HTTPFields = [.userAgent: "probe/1", first: "a", .acceptLanguage: "en", second: "b"]
+        fields.append(HTTPField(name: first, value: "c"))
+        let serializer = HTTPRequestSerializer(headerFields: fields)
+        let own = TransferRequest(url: try #require(URL(string: SerializedRequest.url)), headerFields: [second: "own"])
+        // The order of a set differs from one set to the next.
+        for _ in 0..<20 {
+            let sent = serializer.applyingDefaults(to: own).headerFields
+            expectEqual(
+                sent.map { "\($0.name): \($0.value)" },
+                ["X-Second: own", "User-Agent: probe/1", "X-First: a", "Accept-Language: en", "X-First: c"])
+        }
+    }
+
     @Test func `the methods that encode parameters in the query can be chosen`() throws {
         var serializer = HTTPRequestSerializer(headerFields: [:])
         serializer.httpMethodsEncodingParametersInURI = [.post]
