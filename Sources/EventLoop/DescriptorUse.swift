@@ -20,6 +20,15 @@ package struct DescriptorUse: Hashable, Sendable {
         return DescriptorUse(limit: limit, open: entries.count { Int32($0.revents) & POLLNVAL == 0 })
     }
 
+    /// Whether the next descriptor of the process leaves at least `count` higher ones free. `descriptor`: any open one.
+    package static func leavesFree(_ count: Int, duplicating descriptor: Int32) -> Bool {
+        // The lowest free number, which accept(2) would use too.
+        let next = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard next >= 0 else { return false }
+        close(next)
+        return Int(next) < currentLimit - count
+    }
+
     /// The current soft limit.
     package static var currentLimit: Int {
         var limit = rlimit()

@@ -70,6 +70,8 @@ private final class Acceptor: @unchecked Sendable {
     private let conversation: Listener.Conversation
     private var threads: [Int: LoopThread] = [:]
     private var accepted = 0
+    /// The descriptors that no connection uses.
+    private static let alwaysFree = 8
 
     init(
         socket: Descriptor, stop: Waker, ended: Waker, maximumConnections: Int, conversation: @escaping Listener.Conversation
@@ -110,6 +112,16 @@ private final class Acceptor: @unchecked Sendable {
     }
 
     private func accept() {
+        // libdispatch ends the process if it finds no descriptor, which it needs once a second (DispatchStart). The last ones stay free, and the
+        // connection stays in the queue: try again in a moment.
+        guard DescriptorUse.leavesFree(Acceptor.alwaysFree, duplicating: socket.number) else {
+            var polled = [
+                pollfd(fd: stop.descriptor, events: Int16(POLLIN), revents: 0),
+                pollfd(fd: ended.descriptor, events: Int16(POLLIN), revents: 0),
+            ]
+            poll(&polled, 2, 10)
+            return
+        }
         let number = Glibc.accept(socket.number, nil, nil)
         guard number >= 0, let connection = try? Descriptor(number, "accept") else {
             // If the process has no descriptor left, the connection stays in the queue and the socket readable: try again in a moment.

@@ -1,6 +1,7 @@
 import Foundation
 
-/// The programs that the tests and scripts start: `laboratory chaos …`, `laboratory verdicts …`, `laboratory durable-client …`.
+/// The programs that the tests and scripts start: `laboratory chaos …`, `laboratory verdicts …`, `laboratory durable-client …`,
+/// `laboratory streams …`.
 ///
 /// One program, because each executable of the package is linked with everything that it uses.
 @main
@@ -11,8 +12,9 @@ enum Laboratory {
         case "chaos": try await Chaos.main(arguments)
         case "verdicts": try await Verdicts.main(arguments)
         case "durable-client": try await DurableClient.main(arguments)
+        case "streams": try await Streams.main(arguments)
         default:
-            FileHandle.standardError.write(Data("usage: laboratory chaos|verdicts|durable-client [ARGUMENTS]\n".utf8))
+            FileHandle.standardError.write(Data("usage: laboratory chaos|verdicts|durable-client|streams [ARGUMENTS]\n".utf8))
             exit(64)
         }
     }

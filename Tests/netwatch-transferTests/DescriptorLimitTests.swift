@@ -56,6 +56,18 @@ import Testing
         }
     }
 
+    @Test(arguments: [1, 4])
+    func `1,000 streams of sessions and a test server in one process leave libdispatch its descriptor`(sessions: Int) throws {
+        let program = try Program(
+            ["sh", "-c", "ulimit -n 128; exec \"$@\"", "sh", Programs.built("laboratory"), "streams", "1000", "\(sessions)"],
+            output: .file)
+        // Streams for which the server has no descriptor fail. Without a free descriptor, libdispatch ends the process by SIGILL.
+        let code = try program.wait(within: .seconds(240))
+        #expect(code == 0, "\(program.ending)")
+        let line = try #require(program.output.firstMatch(of: /of 1000 streams failed, (\d+) descriptors stayed free/))
+        #expect((Int(line.1) ?? 0) >= 2, "\(line.0)")
+    }
+
     @Test(arguments: [48, 64, 128])
     func `at a descriptor limit 64 parallel downloads wait for each other`(limit: Int) throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(10_000)) }
