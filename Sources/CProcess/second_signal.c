@@ -12,8 +12,25 @@
 #include <unistd.h>
 
 static pid_t group;
+static struct timespec first_time;
+static int first_signal;
+
+void netwatch_first_signal(int number) {
+    if (first_signal != 0) return;
+    clock_gettime(CLOCK_MONOTONIC, &first_time);
+    __atomic_store_n(&first_signal, number, __ATOMIC_SEQ_CST);
+}
+
+// Whether the signal is the first one again: timeout(1) sends it to its child, and then to the process group of both.
+static int is_repeated(int number) {
+    if (number != __atomic_load_n(&first_signal, __ATOMIC_SEQ_CST)) return 0;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (now.tv_sec - first_time.tv_sec) * 1000 + (now.tv_nsec - first_time.tv_nsec) / 1000000 < 500;
+}
 
 static void end(int number) {
+    if (is_repeated(number)) return;
     pid_t members = __atomic_load_n(&group, __ATOMIC_SEQ_CST);
     if (members > 0) kill(-members, SIGKILL);
     netwatch_end_by_signal(number);
@@ -23,6 +40,7 @@ void netwatch_end_at_signal(int number) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
     action.sa_handler = end;
+    action.sa_flags = SA_RESTART;
     sigfillset(&action.sa_mask);
     sigaction(number, &action, NULL);
 }

@@ -320,4 +320,19 @@ struct WhyInHostTests {
         expectEqual(lines.last?.contains("     1   1   0 %  "), true, "\(lines)")
         try expectEqual(program.wait(within: patience), 128 + SIGINT)
     }
+
+    @Test func `a program that timeout(1) ends prints its summary`() throws {
+        let row = try Row()
+        let open = try row.server.serve()
+        let command = try [
+            Programs.netwatch, "probe", "-c", "100", "--interval", "1h", "--netns", row.client.name ?? "",
+            "\(Row.server):\(open.port)",
+        ]
+        // timeout(1) signals its child, and then the process group of both. Some of the programs take the first one before the second one.
+        let programs = try (0..<12).map { _ in try Program(["timeout", "3"] + command, output: .file) }
+        for program in programs {
+            try expectEqual(program.wait(within: patience), 124)
+            #expect(program.output.contains("jitter\n"), "\(program.output)")
+        }
+    }
 }

@@ -20,8 +20,11 @@ void netwatch_report_crashes(void);
 // Ignores again the crash signals that were ignored at the program's start, before exec replaces this program by another one.
 void netwatch_restore_ignored_crashes(void);
 
+// Notes the first signal that asked the program to end, and the time. Further calls have no effect. Call it before netwatch_end_at_signal.
+void netwatch_first_signal(int number);
+
 // Installs a handler that kills the process group set by netwatch_kill_at_end (0: no group) and then ends this process by the
-// signal.
+// signal. It ignores the first signal again within 500 ms.
 void netwatch_end_at_signal(int number);
 
 // Starts a thread that receives SIGINT, SIGTERM and SIGHUP after this time, with their handlers, while other threads block them.

@@ -48,28 +48,29 @@ package struct Signals {
         return number > 0 ? number : nil
     }
 
-    /// Unblocks the ending signals. From now on they end the program at once, even if its main thread is busy, and kill the
-    /// process group of ``killAtEnd(processGroup:)``.
-    package func unblock() {
-        install()
+    /// Unblocks the ending signals after the first one, `number`. From now on they end the program at once, even if its main thread is busy, and kill
+    /// the process group of ``killAtEnd(processGroup:)``. The same signal counts once within 500 ms: timeout(1) sends it twice.
+    package func unblock(after number: Int32) {
+        install(after: number)
         var set = Self.endings
         pthread_sigmask(SIG_UNBLOCK, &set, nil)
     }
 
     /// Lets the ending signals end the program from this time on, even if its main thread is busy. Until then they wait for
-    /// ``unblock()``. Call it once.
-    package func unblock(after milliseconds: Int32) {
-        install()
+    /// ``unblock(after:)``. Call it once.
+    package func unblock(after number: Int32, milliseconds: Int32) {
+        install(after: number)
         // Without another thread, a signal must end the program now.
-        if netwatch_receive_signals_after(milliseconds) != 0 { unblock() }
+        if netwatch_receive_signals_after(milliseconds) != 0 { unblock(after: number) }
     }
 
-    private func install() {
+    private func install(after number: Int32) {
+        netwatch_first_signal(number)
         var set = Self.endings
         for number in [SIGINT, SIGTERM, SIGHUP] where sigismember(&set, number) == 1 { netwatch_end_at_signal(number) }
     }
 
-    /// Sets the process group that is killed when a signal ends the program after ``unblock()``; `nil` for none.
+    /// Sets the process group that is killed when a signal ends the program after ``unblock(after:)``; `nil` for none.
     package static func killAtEnd(processGroup: Int32?) { netwatch_kill_at_end(processGroup ?? 0) }
 
     /// Returns whether the signal asks the program to end.

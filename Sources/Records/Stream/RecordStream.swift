@@ -163,12 +163,12 @@ package final class RecordStream {
     }
 
     /// Handles a signal: the first one ends the stream in order, within a time limit. A second one ends the program, as soon as the
-    /// source has stopped or ``stopLimit`` has passed.
+    /// source has stopped or ``stopLimit`` has passed, unless it is the same one within 500 ms.
     private func interrupt(_ number: Int32, _ source: Source) {
         let now = Clock.nanoseconds
-        if !isStopped { signals?.unblock(after: Self.stopLimit) }
+        if !isStopped { signals?.unblock(after: number, milliseconds: Self.stopLimit) }
         stop(source)
-        signals?.unblock()
+        signals?.unblock(after: number)
         ending = .signal(number)
         flushDeadline = now + Self.flushLimit
         hooks?.end(now: now)

@@ -138,7 +138,7 @@ final class Transfers {
         case SIGCONT: report.continued()
         default:
             // A second signal ends the program at once.
-            signals.unblock()
+            signals.unblock(after: number)
             stop(.signal(number))
         }
     }

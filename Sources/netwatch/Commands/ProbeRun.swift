@@ -42,7 +42,7 @@ final class ProbeRun {
             let turn = main.wait(until: collection.deadline.monotonicNanoseconds) { place = writer.output?.watch(&$0) }
             if let number = turn.signal {
                 // A second signal ends the program at once, even if nobody reads the summary.
-                signals.unblock()
+                signals.unblock(after: number)
                 takeEvents()
                 return .signal(number)
             }
