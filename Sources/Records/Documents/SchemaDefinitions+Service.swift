@@ -40,7 +40,7 @@ extension Schema {
             period + [
                 ("incidents", .array(.reference("incident_state"), "The newest first")),
                 ("gaps", .array(.object(gap), "The oldest first")),
-                ("path_events", .array(.reference("path_state"), "The oldest first")),
+                ("path_events", .array(.object([("ts", .date("When the path changed"))] + path), "The oldest first")),
                 ("samples", .nullable(.array(.object(sample), "Each result, the oldest first; null if not asked for"))),
                 ("next", .nullable(.text("The position after which the next document continues"))),
             ])

@@ -68,7 +68,7 @@ extension Schema {
         ]
     }
 
-    private static var path: Members {
+    static var path: Members {
         [
             ("status", .enumeration(["satisfied", "unsatisfied"], "Whether a connection can be attempted")),
             ("interface", .nullable(.text("The interface of IPv4 if usable, else that of IPv6"))),

@@ -63,7 +63,9 @@ struct HistoryAnswers: Sendable {
         let former = Set(unrecorded.map(\.incident.id))
         document.incidents = present.joined(with: page.elements.filter { !former.contains($0.id) })
         if !question.includesSamples { document.next = page.next }
-        document.pathEvents = try reader.pathEvents(range, limit: Self.limit).map(\.record)
+        document.pathEvents = try reader.pathEvents(range, limit: Self.limit).map {
+            .init(time: $0.time, record: $0.record, event: TargetHistory.event($0))
+        }
         return document
     }
 

@@ -115,7 +115,8 @@ struct TargetHistory {
         var cause: RecordedCause?
     }
 
-    private static func event(_ event: HistoryReader.PathEvent) -> TargetDetail.PathEvent? {
+    /// Returns an event of the history; `nil` if its record is not a path.
+    static func event(_ event: HistoryReader.PathEvent) -> TargetDetail.PathEvent? {
         guard let path = try? JSONDecoder().decode(RecordedPath.self, from: Data(event.record.utf8)) else { return nil }
         let cause = path.cause.map {
             Cause(Cause.Layer(rawValue: $0.layer), Cause.Code(rawValue: $0.code), detail: $0.detail)

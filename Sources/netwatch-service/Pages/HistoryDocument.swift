@@ -11,6 +11,16 @@ struct HistoryDocument: Hashable, Sendable {
         var samples: [Sample]
     }
 
+    /// A change of the path.
+    struct PathChange: Hashable, Sendable {
+        /// The time in milliseconds since 1970.
+        var time: Int64
+        /// The keys of the `path` record as JSON.
+        var record: String
+        /// The record as read; `nil` if it is not a path.
+        var event: TargetDetail.PathEvent?
+    }
+
     /// The time at which the document was created.
     var moment: Moment
     /// The period in milliseconds since 1970.
@@ -19,8 +29,8 @@ struct HistoryDocument: Hashable, Sendable {
     var incidents: [BoardIncident]
     /// The oldest first.
     var gaps: [HistoryGap]
-    /// The keys of `path` records as JSON, the oldest first.
-    var pathEvents: [String] = []
+    /// The changes of the path, the oldest first.
+    var pathEvents: [PathChange] = []
     /// `nil` if they were not asked for.
     var samples: [Samples]?
     /// The position after which the next document continues; `nil` if nothing follows.
@@ -43,7 +53,7 @@ struct HistoryDocument: Hashable, Sendable {
             for gap in gaps { Self.write(gap, to: &writer) }
         }
         let pathEvents = Document.parts(pathEvents) { events, writer in
-            for event in events { writer.json(event) }
+            for event in events { writer.json(event.timedRecord) }
         }
         let end: Document.Part = { writer in
             writer.member("next", next)
@@ -102,7 +112,7 @@ struct HistoryDocument: Hashable, Sendable {
         }
     }
 
-    /// The incidents and gaps as CSV, a line each.
+    /// The incidents, gaps and changes of the path as CSV, a line each.
     var csvParts: [PartedDocument<CSVDocument>.Part] {
         typealias Document = PartedDocument<CSVDocument>
         let head: Document.Part = { document in
@@ -114,7 +124,7 @@ struct HistoryDocument: Hashable, Sendable {
                 document.add([
                     "incident", Timestamp.text(milliseconds: from), to.map { Timestamp.text(milliseconds: $0) },
                     to.map { CSVDocument.seconds($0 - from) }, incident.scope.rawValue, "\(incident.subject)",
-                    "\(incident.cause.layer.rawValue)/\(incident.cause.code.rawValue)", incident.cause.detail,
+                    Self.name(incident.cause), incident.cause.detail,
                     "\(incident.targetCount)",
                 ])
             }
@@ -128,10 +138,20 @@ struct HistoryDocument: Hashable, Sendable {
                 ])
             }
         }
-        return [head] + incidents + gaps
+        let pathEvents = Document.parts(pathEvents) { events, document in
+            for event in events.compactMap(\.event) {
+                document.add([
+                    "path", Timestamp.text(milliseconds: event.time), nil, nil, nil, event.interface, event.cause.map(Self.name),
+                    "\(event.isSatisfied ? "satisfied" : "unsatisfied"): \(event.reasons.joined(separator: " "))", nil,
+                ])
+            }
+        }
+        return [head] + incidents + gaps + pathEvents
     }
 
-    /// The incidents and gaps for people, the newest first.
+    private static func name(_ cause: Cause) -> String { "\(cause.layer.rawValue)/\(cause.code.rawValue)" }
+
+    /// The incidents, gaps and changes of the path for people, the newest first.
     var lineParts: [PartedDocument<[HistoryLine]>.Part] {
         typealias Document = PartedDocument<[HistoryLine]>
         let incidents = Document.parts(incidents) { incidents, lines in
@@ -140,11 +160,16 @@ struct HistoryDocument: Hashable, Sendable {
         let gaps = Document.parts(gaps) { gaps, lines in
             lines += gaps.map { HistoryLine(time: $0.period.lowerBound, text: TextStyle.printable(Self.line($0))) }
         }
-        return incidents + gaps
+        let pathEvents = Document.parts(pathEvents) { events, lines in
+            lines += events.compactMap(\.event).map {
+                HistoryLine(time: $0.time, text: TextStyle.printable(Self.line($0)))
+            }
+        }
+        return incidents + gaps + pathEvents
     }
 
     static func ordered(_ lines: [HistoryLine]) -> [String] {
-        lines.isEmpty ? ["no incident and no gap"] : lines.sorted { $0.time > $1.time }.map(\.text)
+        lines.isEmpty ? ["no incident, no gap and no change of the path"] : lines.sorted { $0.time > $1.time }.map(\.text)
     }
 
     private static func line(_ incident: BoardIncident) -> String {
@@ -156,6 +181,15 @@ struct HistoryDocument: Hashable, Sendable {
         return "\(Timestamp.text(milliseconds: from))  \(length)  \(value.subject)  \(count)  \(value.cause)\(mark)"
     }
 
+    private static func line(_ event: TargetDetail.PathEvent) -> String {
+        let state =
+            event.isSatisfied
+            ? "satisfied\(event.interface.map { " over \($0)" } ?? "")"
+            : "not satisfied\(event.cause.map { ": \($0)" } ?? "")"
+        let reasons = event.reasons.isEmpty ? "" : "  (\(event.reasons.prefix(8).joined(separator: ", ")))"
+        return "\(Timestamp.text(milliseconds: event.time))  the path is \(state)\(reasons)"
+    }
+
     private static func line(_ gap: HistoryGap) -> String {
         let reason =
             switch gap.reason {
@@ -165,6 +199,14 @@ struct HistoryDocument: Hashable, Sendable {
             }
         let length = gap.period.upperBound - gap.period.lowerBound
         return "\(Timestamp.text(milliseconds: gap.period.lowerBound))  for \(TimeSpan.rough(.milliseconds(length)))  \(reason)"
+    }
+}
+
+extension HistoryDocument.PathChange {
+    /// The record as JSON, with its time as the key `ts`.
+    fileprivate var timedRecord: String {
+        let remainder = record.drop { $0 != "\"" && $0 != "}" }
+        return "{\"ts\":\"\(Timestamp.text(milliseconds: time))\"\(remainder.hasPrefix("\"") ? "," : "")\(remainder)"
     }
 }
 

@@ -47,6 +47,40 @@ import Testing
         store.close()
     }
 
+    @Test func `a change of the path has its time in JSON, CSV and text`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        let lost =
+            #"{"status":"unsatisfied","interface":null,"reasons":["route-removed"],"cause":{"layer":"local","code":"no-route","detail":"no route"}}"#
+        let found = #"{"status":"satisfied","interface":"up0","reasons":["route-added","gateways-changed"],"cause":null}"#
+        store.record(pathEvent: lost, at: noon + 1_000)
+        store.record(pathEvent: found, at: noon + 2_500)
+        store.record(pathEvent: "{}", at: noon + 3_000)
+        store.settle()
+        let (question, answers, moment) = (try question(since: "1h", until: noon + 4_000), answers, moment(noon + 4_000))
+        let document = try store.query { try answers.history(question, $0, at: moment) }
+        let (first, second) = ("2026-11-25T12:00:01.000Z", "2026-11-25T12:00:02.500Z")
+        func text(_ format: HistoryFormat) -> String { String(decoding: format.bytes(document), as: UTF8.self) }
+        let json = text(.json)
+        #expect(json.contains(#""path_events":[{"ts":"\#(first)","status":"unsatisfied","#), "\(json)")
+        #expect(
+            json.contains(#"{"ts":"\#(second)","status":"satisfied","#) && json.contains(#"{"ts":"2026-11-25T12:00:03.000Z"}"#),
+            "\(json)")
+        expectEqual(
+            text(.csv).split(separator: "\r\n").dropFirst().map(String.init),
+            [
+                "path,\(first),,,,,local/no-route,unsatisfied: route-removed,",
+                "path,\(second),,,,up0,,satisfied: route-added gateways-changed,",
+            ])
+        expectEqual(
+            text(.text).split(separator: "\n").map(String.init),
+            [
+                "\(second)  the path is satisfied over up0  (route-added, gateways-changed)",
+                "\(first)  the path is not satisfied: local: no route  (route-removed)",
+            ])
+        store.close()
+    }
+
     @Test func `a period ends at the present time at the latest`() throws {
         func range(_ since: String?, _ until: String?) throws -> Range<Int64> {
             try HistoryPeriod(since: since, until: until, now: noon, offset: { _ in 0 }).range
