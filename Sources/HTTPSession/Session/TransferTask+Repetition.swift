@@ -9,7 +9,8 @@ extension TransferTask {
     func serialized<Serializer: ResponseSerializer>(
         _ response: TransferResponse, by serializer: Serializer
     ) async throws(HTTPSessionError) -> sending Serializer.Value {
-        var (task, response) = (self, response)
+        try refuseStream()
+        var (task, response) = (self, try withBody(response))
         defer { become(repeatedBy: nil) }
         while true {
             do throws(HTTPSessionError) {
@@ -20,6 +21,22 @@ extension TransferTask {
                 response = try await task.response
             }
         }
+    }
+
+    /// Throws an error for a stream, whose body is not kept.
+    func refuseStream() throws(HTTPSessionError) {
+        guard chunkBuffer == nil else {
+            throw HTTPSessionError(.misuse, "a stream has no body in memory; read its chunks", context: context)
+        }
+    }
+
+    /// Returns the response with the bytes of its file.
+    private func withBody(_ response: TransferResponse) throws(HTTPSessionError) -> TransferResponse {
+        guard let file = response.file else { return response }
+        let limit = request.options.maximumResponseSize ?? core.settings.configuration.maximumResponseSize
+        let body = try FileContents.read(file.path, atMost: limit)
+        return TransferResponse(
+            head: response.head, url: response.url, method: response.method, data: body, file: file, metrics: response.metrics)
     }
 
     /// Returns the task that repeats the request, because this task's response was not accepted. Throws `error` if no interceptor

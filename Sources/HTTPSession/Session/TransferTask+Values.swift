@@ -1,14 +1,21 @@
 public import FoundationEssentials
 
 /// Values of a response that has passed the session's ``HTTPSessionManager/validation``: a status outside of 200 to 299 is an error by default.
+///
+/// The body of a download is read from its file, up to ``SessionConfiguration/maximumResponseSize``; a larger one is
+/// ``HTTPSessionError/Code/responseTooLarge``, and ``file()`` returns it. For a stream these methods throw ``HTTPSessionError/Code/misuse`` at once:
+/// ``chunks`` has its body.
 extension TransferTask {
     /// Returns the body of the response.
     ///
     /// - Throws: The task's error, or an error of the validation such as ``HTTPSessionError/Code/unacceptableStatus``.
     public func data() async throws(HTTPSessionError) -> Data {
+        try refuseStream()
         let response = try await self.response
         // Most sessions validate the status alone; then the header fields need not be parsed.
-        if validation.checksStatusOnly, validation.acceptableStatusCodes?.contains(response.statusCode) ?? true {
+        if response.file == nil, validation.checksStatusOnly,
+            validation.acceptableStatusCodes?.contains(response.statusCode) ?? true
+        {
             return response.data
         }
         return try await serialized(by: BodySerializer(validation: validation))
@@ -56,7 +63,8 @@ extension TransferTask {
     public func serialized<Serializer: ResponseSerializer>(
         by serializer: Serializer
     ) async throws(HTTPSessionError) -> sending Serializer.Value {
-        try await serialized(response, by: serializer)
+        try refuseStream()
+        return try await serialized(response, by: serializer)
     }
 
     /// Returns the file of a download task when it is complete.

@@ -142,7 +142,7 @@ struct HistoryDocument: Hashable, Sendable {
             for event in events.compactMap(\.event) {
                 document.add([
                     "path", Timestamp.text(milliseconds: event.time), nil, nil, nil, event.interface, event.cause.map(Self.name),
-                    "\(event.isSatisfied ? "satisfied" : "unsatisfied"): \(event.reasons.joined(separator: " "))", nil,
+                    ([event.isSatisfied ? "satisfied" : "unsatisfied"] + event.reasons).joined(separator: " "), nil,
                 ])
             }
         }

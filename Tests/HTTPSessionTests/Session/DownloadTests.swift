@@ -42,6 +42,26 @@ import Testing
         expectEqual(task.currentProgress.fractionCompleted, 1)
     }
 
+    @Test func `the values of a download are made of its file`() async throws {
+        let server = try TestServer { request in
+            StubResponse(request.path == "/absent" ? 404 : 200, body: .text(#"{"name":"ada"}"#)).field(
+                "Content-Type", "application/json")
+        }
+        let task = try download(server)
+        try await expectEqual(task.data(), Data(#"{"name":"ada"}"#.utf8))
+        try await expectEqual(task.string(), #"{"name":"ada"}"#)
+        try await expectEqual(task.decode(as: [String: String].self), ["name": "ada"])
+        // A limit of the memory, not of the file.
+        var request = TransferRequest(url: server.url())
+        request.options.maximumResponseSize = 13
+        let large = try localSession().downloadTask(for: request, to: DownloadDestination(folder.url("large")))
+        await expectEqual(errorCode { try await large.data() }, .responseTooLarge)
+        try await expectEqual(large.file(), folder.url("large"))
+        // A file that the program has moved.
+        try FileManager.default.removeItem(at: folder.url("file"))
+        await expectEqual(errorCode { try await task.data() }, .cannotReadFile)
+    }
+
     @Test func `a chunked body and an empty body become files`() async throws {
         let server = try TestServer { request in
             request.path == "/empty" ? StubResponse() : StubResponse(body: .pattern(600_000)).chunked()

@@ -34,6 +34,12 @@ extension HTTPSessionManager {
     var store: CookieStore { get throws { try #require(cookieStore) } }
 }
 
+/// The code of the error that a call throws; `nil` if it throws none.
+func errorCode<Value>(_ call: () async throws -> Value) async -> HTTPSessionError.Code? {
+    do { _ = try await call() } catch { return (error as? HTTPSessionError)?.code }
+    return nil
+}
+
 /// The error of a failed task; `nil` if the task succeeds.
 func failure(_ task: TransferTask) async -> HTTPSessionError? {
     do throws(HTTPSessionError) {

@@ -28,6 +28,22 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         try await expectEqual(task.response.statusCode, 200)
     }
 
+    @Test(arguments: [1_000, 2_000_000]) func `the values of a stream are a misuse at once, whatever its size`(size: Int64)
+        async throws
+    {
+        let server = try TestServer { _ in StubResponse(body: .pattern(size)) }
+        let session = try localSession()
+        let task = session.streamTask(for: TransferRequest(url: server.url()))
+        await expectEqual(errorCode { try await task.data() }, .misuse)
+        await expectEqual(errorCode { try await task.string() }, .misuse)
+        await expectEqual(errorCode { try await task.json() }, .misuse)
+        await expectEqual(errorCode { try await task.decode(as: [Int].self) }, .misuse)
+        // The chunks are still there.
+        let (data, error) = await drain(task)
+        expectNil(error)
+        expectEqual(data, pattern(size))
+    }
+
     @Test func `a stream sends Accept-Encoding identity, and decompresses a compressed response anyway`() async throws {
         let server = try TestServer { _ in .gzip(.gzip(pattern(100_000))) }
         let (data, error) = await drain(try localSession().streamTask(for: TransferRequest(url: server.url())))

@@ -69,8 +69,8 @@ import Testing
         expectEqual(
             text(.csv).split(separator: "\r\n").dropFirst().map(String.init),
             [
-                "path,\(first),,,,,local/no-route,unsatisfied: route-removed,",
-                "path,\(second),,,,up0,,satisfied: route-added gateways-changed,",
+                "path,\(first),,,,,local/no-route,unsatisfied route-removed,",
+                "path,\(second),,,,up0,,satisfied route-added gateways-changed,",
             ])
         expectEqual(
             text(.text).split(separator: "\n").map(String.init),
