@@ -44,11 +44,14 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         public var systemError: Int32?
         /// The first 64 KiB of the body of an unacceptable response.
         public var responseBody: Data?
+        /// The time that an unacceptable response asks to wait (`Retry-After`, RFC 9110 section 10.2.3), from 0 to 292 years; `nil` if it asks for none,
+        /// or for a date beside no `Date`.
+        public var retryAfter: Duration?
 
         /// Creates a context with the given fields.
         public init(
             url: String? = nil, method: String? = nil, statusCode: Int? = nil, curlCode: Int32? = nil,
-            systemError: Int32? = nil, responseBody: Data? = nil
+            systemError: Int32? = nil, responseBody: Data? = nil, retryAfter: Duration? = nil
         ) {
             self.url = url
             self.method = method
@@ -56,6 +59,7 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
             self.curlCode = curlCode
             self.systemError = systemError
             self.responseBody = responseBody
+            self.retryAfter = retryAfter
         }
     }
 

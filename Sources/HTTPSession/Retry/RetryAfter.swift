@@ -13,3 +13,13 @@ enum RetryAfter {
         return seconds <= 0 ? 0 : seconds > 9e9 ? .max : Int64(seconds * 1e9)
     }
 }
+
+extension ResponseHead {
+    /// The delay of `Retry-After`. A date counts from the response's own `Date`.
+    var retryAfter: Duration? {
+        guard let text = firstValue(of: "retry-after") else { return nil }
+        let now = firstValue(of: "date").flatMap { HTTPDate.parse($0, now: Date(timeIntervalSince1970: 0)) }
+        guard now != nil || text.utf8.first.map({ (0x30...0x39).contains($0) }) == true else { return nil }
+        return RetryAfter.parse(text, now: now ?? Date(timeIntervalSince1970: 0)).map { .nanoseconds($0) }
+    }
+}

@@ -17,7 +17,8 @@ public struct RetryPolicy: Hashable, Sendable {
     public var baseDelay: Duration
     /// The upper limit of the delay for any retry. A `Retry-After` may exceed it. Default: 60 s.
     public var maximumDelay: Duration
-    /// The longest `Retry-After` that is respected. A response that asks for more is the task's result. Default: one hour.
+    /// The longest `Retry-After` for which the task waits. A response that asks for more is the task's result, and the error of its status has the
+    /// delay (``HTTPSessionError/Context/retryAfter``). Default: 60 s.
     public var maximumRetryAfter: Duration
     /// The status codes whose responses are retried (RFC 9110 section 15). Default: 408, 429, 500, 502, 503 and 504.
     public var statusCodes: Set<Int>
@@ -28,13 +29,13 @@ public struct RetryPolicy: Hashable, Sendable {
     /// without a network sends nothing and does not count; ``SessionConfiguration/waitsForConnectivity`` determines whether the
     /// task then waits.
     public static let never = RetryPolicy(maximumRetries: 0)
-    /// The policy with as many retries as the resource timeout allows.
-    public static let persistent = RetryPolicy(maximumRetries: nil)
+    /// The policy with as many retries as the resource timeout allows, also after a `Retry-After` of up to one hour.
+    public static let persistent = RetryPolicy(maximumRetries: nil, maximumRetryAfter: .seconds(3_600))
 
     /// Creates a policy with the given numbers. A number or delay below zero counts as zero.
     public init(
         maximumRetries: Int? = 4, baseDelay: Duration = .milliseconds(500), maximumDelay: Duration = .seconds(60),
-        maximumRetryAfter: Duration = .seconds(3_600), statusCodes: Set<Int> = [408, 429, 500, 502, 503, 504]
+        maximumRetryAfter: Duration = .seconds(60), statusCodes: Set<Int> = [408, 429, 500, 502, 503, 504]
     ) {
         self.maximumRetries = maximumRetries.map { max(0, $0) }
         self.baseDelay = max(.zero, baseDelay)

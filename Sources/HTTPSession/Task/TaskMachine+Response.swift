@@ -98,7 +98,7 @@ extension TaskMachine {
     func unacceptable(_ body: Data) -> HTTPSessionError {
         var error = HTTPSessionError(
             .unacceptableStatus, "the server answered \(attempt.head?.statusCode ?? 0) \(attempt.head?.reasonPhrase ?? "")",
-            context: .init(statusCode: attempt.head?.statusCode, responseBody: body))
+            context: .init(statusCode: attempt.head?.statusCode, responseBody: body, retryAfter: attempt.head?.retryAfter))
         error.cause = attempt.head.flatMap {
             CauseOfResponse.status(
                 $0, bodyBytes: body.count, from: request.url, accepted: rules.acceptableStatusCodes.map(Set.init))

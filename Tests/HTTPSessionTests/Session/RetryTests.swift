@@ -65,12 +65,12 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     }
 
     @Test func `timeToNextAttempt is the time until the next retry`() async throws {
-        let server = try server(failing: 1, with: StubResponse(503, fields: ["Retry-After": "1000"]))
+        let server = try server(failing: 1, with: StubResponse(503, fields: ["Retry-After": "60"]))
         let log = EventLog()
         let task = try patientSession(monitors: [log]).dataTask(for: TransferRequest(url: server.url()))
         await log.await("retry unacceptable-status")
         let wait = try #require(task.timeToNextAttempt)
-        #expect(wait > .seconds(900) && wait < .seconds(1001))
+        #expect(wait > .seconds(10) && wait < .seconds(61))
         task.cancel()
         _ = await failure(task)
         expectNil(task.timeToNextAttempt)
@@ -147,16 +147,26 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         expectEqual(server.requests.count, 1)
     }
 
+    @Test func `a Retry-After of more than a minute fails with its delay, unless the policy allows more`() async throws {
+        let server = try server(failing: 1, with: StubResponse(429, fields: ["Retry-After": "3000"]))
+        let task = try patientSession().dataTask(for: TransferRequest(url: server.url()))
+        let error = await #expect(throws: HTTPSessionError.self) { try await task.data() }
+        expectEqual(error?.code, .unacceptableStatus)
+        expectEqual(error?.context.retryAfter, .seconds(3_000))
+        expectEqual(server.requests.count, 1)
+    }
+
     @Test func `a Retry-After beyond the resource timeout ends the task with the 503`() async throws {
         let server = try server(failing: 1, with: StubResponse(503, fields: ["Retry-After": "3600"]))
         var request = TransferRequest(url: server.url())
         request.options.resourceTimeout = .seconds(1_800)
+        request.options.retryPolicy = .persistent
         try await expectEqual(patientSession().dataTask(for: request).response.statusCode, 503)
         expectEqual(server.requests.count, 1)
     }
 
     @Test func `a task that waits for its retry can be suspended and canceled`() async throws {
-        let server = try server(failing: 9, with: StubResponse(503, fields: ["Retry-After": "3600"]))
+        let server = try server(failing: 9, with: StubResponse(503, fields: ["Retry-After": "60"]))
         let log = EventLog()
         let session = try patientSession(monitors: [log])
         let task = session.dataTask(for: TransferRequest(url: server.url()))
@@ -170,7 +180,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     }
 
     @Test func `suspending a task that waits for its retry does not shorten the wait`() async throws {
-        let server = try server(failing: 9, with: StubResponse(503, fields: ["Retry-After": "3600"]))
+        let server = try server(failing: 9, with: StubResponse(503, fields: ["Retry-After": "60"]))
         let log = EventLog()
         let session = try patientSession(monitors: [log])
         let task = session.dataTask(for: TransferRequest(url: server.url()))
