@@ -21,6 +21,14 @@ enum HandshakeCost {
     static let maximumNanoseconds: Int64 = max(20_000_000, min(agreementNanoseconds, 1_000_000_000) * 500)
     /// The bytes of the application for which the same time is allowed again.
     static let plaintextShare = 1 << 20
+    /// The time for each byte of the user's own revocation lists, in nanoseconds. Their signatures are verified in each handshake, at about 3 ns a byte,
+    /// and the first one sorts their entries.
+    static let nanosecondsPerListByte: Int64 = 10
+
+    /// The limit of a connection, in nanoseconds.
+    static func limit(plaintextBytes: Int, listBytes: Int) -> Int64 {
+        maximumNanoseconds * Int64(1 + plaintextBytes / plaintextShare) + nanosecondsPerListByte * Int64(listBytes)
+    }
 
     /// Returns the reason for which OpenSSL has ended a handshake by a limit of this client, as the end of a sentence about the server; `nil` if
     /// the reason is another one. Called once on the thread of the handshake.

@@ -192,7 +192,7 @@ package final class TLSClient {
 
     /// Ends a connection whose processor time is above the limit.
     private func checkCost() {
-        let limit = HandshakeCost.maximumNanoseconds * Int64(1 + plaintextCount / HandshakeCost.plaintextShare)
+        let limit = HandshakeCost.limit(plaintextBytes: plaintextCount, listBytes: context.authorities?.revocationListBytes ?? 0)
         guard nanosecondsSpent > limit, notes.facts.excess == nil else { return }
         let (spent, allowed) = (nanosecondsSpent / 1_000_000, limit / 1_000_000)
         notes.facts.excess = "takes \(spent) ms of this machine's processor for TLS, and the limit is \(allowed) ms"

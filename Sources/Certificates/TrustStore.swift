@@ -56,6 +56,9 @@ package final class TrustStore: @unchecked Sendable {
     /// Whether a certificate is checked for revocation by the lists of its issuer, as far as there are any, also if it is trusted itself.
     var checksIssuers: Bool { authorities.revocation?.coversCompleteChain == true && !requiresAllLists }
 
+    /// The length of all revocation lists.
+    let revocationListBytes: Int
+
     /// The times at which a certificate or a revocation list of the store begins or ends to be valid, in seconds since 1970,
     /// sorted. `nil` if the content of the store may change, or if a time cannot be decoded.
     let dates: [Int64]?
@@ -77,6 +80,7 @@ package final class TrustStore: @unchecked Sendable {
         self.authorities = authorities
         let revocation = authorities.revocation
         requiresAllLists = revocation?.requiresAllLists ?? true
+        revocationListBytes = revocation?.lists.reduce(0) { $0 + $1.count } ?? 0
         var flags = UInt(X509_V_FLAG_TRUSTED_FIRST)
         // A given authority is trusted even if another one has signed it. Lists that are all required need the chain up to its
         // root.

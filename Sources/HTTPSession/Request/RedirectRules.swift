@@ -84,9 +84,10 @@ package enum RedirectRules {
         private let isOther: Bool
         private let isDowngrade: Bool
 
-        init(from: Origin?, to: Origin?) {
+        /// `hasDowngraded`: an earlier redirect led from https to http, so anybody on that way may have chosen `to`.
+        init(from: Origin?, to: Origin?, hasDowngraded: Bool = false) {
             isOther = from != to
-            isDowngrade = from?.scheme == "https" && to?.scheme != "https"
+            isDowngrade = hasDowngraded || from?.scheme == "https" && to?.scheme != "https"
         }
 
         /// Whether the request has this field there. `further` are the names of ``SessionConfiguration/forwardedHeaderFields``.

@@ -9,7 +9,8 @@ extension TaskDriver {
             ? job.plan
             : TransferPlan(
                 machine.attempt.adaptedRequest ?? request, logins: machine.logins, settings: settings,
-                segments: bodyIsEmpty ? [] : segments, way: origin == job.origin ? nil : .init(from: job.origin, to: origin))
+                segments: bodyIsEmpty ? [] : segments,
+                way: origin == job.origin ? nil : .init(from: job.origin, to: origin, hasDowngraded: machine.hasDowngraded))
         plan.needsFreshConnection = machine.needsFreshConnection
         plan.asksBeforeConnecting = settings.asksBeforeConnecting(for: request, to: origin)
         plan.watchesRoute = settings.watchesRoute(to: origin)

@@ -63,6 +63,7 @@ extension TaskMachine {
 
     private mutating func follow(_ next: TransferRequest) {
         redirectCount += 1
+        if origin.scheme == "https", Origin(next.url)?.scheme != "https" { hasDowngraded = true }
         metrics.redirectCount += 1
         if let head = attempt.head { issue(.report(.redirected(head))) }
         proceedToAddress(of: next)

@@ -71,7 +71,9 @@ struct TaskMachine: ~Copyable {
     /// The first request: the task's own, or the one that replaced it on an interceptor's decision.
     var initialRequest: TransferRequest
     /// The redirects followed since the first request.
-    var redirectCount = 0
+    var redirectCount = 0 { didSet { if redirectCount == 0 { hasDowngraded = false } } }
+    /// Whether one of them led from https to http.
+    var hasDowngraded = false
     /// Whether the current URL has been requested before.
     var isRepeatRequest = false
     /// Whether the task has returned to the first request since it last received bytes.

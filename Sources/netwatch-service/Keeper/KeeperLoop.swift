@@ -36,6 +36,8 @@ final class KeeperLoop {
     private static let turnInterval: Int64 = 250_000_000
     /// The minimum time between two boards, as a multiple of the time that the last one took.
     private static let boardPause: Int64 = 10
+    /// The longest such pause, in nanoseconds: a board of up to 10 s ago is a sign of health (``Board/isFresh(at:)``).
+    private static let longestBoardPause: Int64 = 3_000_000_000
     /// The time after which a board, and a sign of life in the history, follow the last one without a change, in nanoseconds.
     private static let quietInterval: Int64 = 1_000_000_000
     /// The time between two turns from which the process counts as stopped, as by SIGSTOP, in nanoseconds.
@@ -228,7 +230,12 @@ final class KeeperLoop {
 
     private func publish(at now: Moment) {
         let age = now.monotonicNanoseconds - lastBoard
-        guard age >= (isChanged ? boardTime * Self.boardPause : Self.quietInterval) || isStopped else { return }
+        guard
+            age
+                >= (isChanged
+                    ? min(boardTime.multipliedSaturated(by: Self.boardPause), Self.longestBoardPause) : Self.quietInterval)
+                || isStopped
+        else { return }
         (lastBoard, isChanged) = (now.monotonicNanoseconds, false)
         defer { boardTime = max(0, Clock.nanoseconds - now.monotonicNanoseconds) }
         var board = Board(

@@ -21,6 +21,9 @@ struct ReloadTurns: Hashable, Sendable {
     /// The debt with which the next load may begin: six short ones are made at once, and then one each second.
     static let allowance = 5 * WebLimits.second
 
+    /// The most that a load costs, so that the next one begins 5 s later at the latest: on a busy machine most of its time is waiting.
+    static let highestCost = 2 * allowance
+
     private var bucket = CostBucket(allowance: Self.allowance)
     private var isWanted = false
     private var isRunning = false
@@ -35,7 +38,7 @@ struct ReloadTurns: Hashable, Sendable {
     /// The load has ended. - Parameter work: the time that it took.
     mutating func end(work: Int64, at now: Int64) -> Step {
         isRunning = false
-        bucket.spend(max(work, Self.leastWork).multipliedSaturated(by: Self.price), at: now)
+        bucket.spend(min(max(work, Self.leastWork).multipliedSaturated(by: Self.price), Self.highestCost), at: now)
         return next(at: now)
     }
 

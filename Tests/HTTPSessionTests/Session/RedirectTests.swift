@@ -275,6 +275,30 @@ import Testing
         expectEqual(other.requests.map { $0["cookie"] }, [nil])
     }
 
+    @Test func `a named field does not follow after a downgrade, even back to https`() async throws {
+        let key = try #require(HTTPField.Name("X-Api-Key"))
+        let certificate = try SelfSignedCertificate()
+        let policy = try SecurityPolicy.trusting(certificate)
+        let last = try TestServer(tls: certificate.serverTLS) { _ in StubResponse(body: "x") }
+        let (end, plain) = (
+            last.url("/end").absoluteString, try TestServer { _ in .redirect(to: last.url("/end").absoluteString) }
+        )
+        // The first server redirects to the last one, directly or by http.
+        let first = try TestServer(tls: certificate.serverTLS) { request in
+            .redirect(to: request.path == "/direct" ? end : plain.url("/x").absoluteString)
+        }
+        let session = try localSession {
+            ($0.followsInsecureRedirects, $0.securityPolicy) = (true, policy)
+            ($0.additionalHeaderFields, $0.forwardedHeaderFields) = ([key: "secret"], [key])
+        }
+        for path in ["/direct", "/by-http"] {
+            try await expectEqual(session.dataTask(for: TransferRequest(url: first.url(path))).response.statusCode, 200)
+        }
+        expectEqual(first.requests.map { $0["x-api-key"] }, ["secret", "secret"])
+        expectEqual(plain.requests.map { $0["x-api-key"] }, [nil])
+        expectEqual(last.requests.map { $0["x-api-key"] }, ["secret", nil])
+    }
+
     @Test(arguments: [false, true])
     func `custom fields of request and session go to another origin only if the session names them`(isNamed: Bool) async throws {
         let other = try TestServer { _ in StubResponse(body: "x") }

@@ -165,6 +165,16 @@ import Testing
         #expect(detail.hasPrefix("203.0.113.5 takes ") && detail.hasSuffix(" for TLS, and the limit is \(limit) ms"), "\(detail)")
     }
 
+    @Test func `the user's own revocation lists do not count as the server's cost`() throws {
+        let list = try certificates.intermediate.revocationList(of: [certificates.leaf])
+        let context = TLSClientContext.of(try SupportTests.settings(revoking: [certificates.leaf]))
+        try expectEqual(context.load().authorities?.revocationListBytes, list.count)
+        // 200,000 entries have about 8 MB, whose signature takes 20 ms and more.
+        let (limit, long) = (HandshakeCost.maximumNanoseconds, HandshakeCost.limit(plaintextBytes: 0, listBytes: 8_000_000))
+        expectEqual(HandshakeCost.limit(plaintextBytes: 0, listBytes: 0), limit)
+        expectEqual(long, limit + 80_000_000)
+    }
+
     // MARK: The dates of the verified path
 
     @Test func `a superfluous certificate that expires soon, or has expired, does not count`() throws {

@@ -64,6 +64,20 @@ import Testing
         expectEqual(turns.end(work: 1_000, at: 5), .nothing)
     }
 
+    @Test func `after a load of any length the next one begins within five seconds`() {
+        var turns = ReloadTurns()
+        var now: Int64 = 0
+        expectEqual(turns.request(at: now), .begin)
+        for _ in 0..<10 {
+            _ = turns.request(at: now)
+            now += 30 * second
+            guard case .wake(let time) = turns.end(work: 30 * second, at: now) else { continue }
+            #expect(time <= now + 5 * second)
+            now = time
+            expectEqual(turns.wake(at: now), .begin)
+        }
+    }
+
     @Test(arguments: [WebLimits.second, WebLimits.second / 1_000])
     func `loading without a pause has a tenth of the time, and at most one load a second`(work: Int64) {
         var turns = ReloadTurns()
