@@ -20,6 +20,8 @@ package struct ExpectedVerdict: Sendable, CustomStringConvertible {
     /// The time for a definite answer to a probe: the next probe begins within the interval of a second, and a second probe
     /// confirms the first within 200 ms.
     package static let answered = Duration.milliseconds(1_300)
+    /// The time for a server that costs much: the next probe begins within the interval of a second, and the second one a second later.
+    package static let costly = Duration.milliseconds(2_300)
     /// The time for failed lookups of two probes, which begin a second apart.
     package static let lookups = Duration.milliseconds(1_400)
     /// The time for silence: the next probe begins within the interval of a second, and the verdict follows within twice the

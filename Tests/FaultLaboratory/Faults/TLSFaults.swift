@@ -107,7 +107,7 @@ extension Fault {
             "of a revoked authority, which is trusted itself", "tls/certificate-revoked", ["23 certificate revoked (depth 1)"]
         ) { try LaboratoryAuthority($0).identityOfRevokedAuthority() }
         .options(LaboratoryAuthority.optionsWithRevocations).naming("CN=Laboratory Intermediate, which its issuer has revoked"),
-        certificate("with a key that costs its verifier much", "tls/excessive-cost") {
+        certificate("with a key that costs its verifier much", "tls/excessive-cost", within: ExpectedVerdict.costly) {
             try LaboratoryAuthority($0).identityWithCostlyKey()
         }
         .naming("an RSA key whose exponent has 3071 bits"),
@@ -155,11 +155,11 @@ extension Fault {
 
     /// A server whose certificate has errors.
     private static func certificate(
-        _ name: String, _ cause: String, _ errors: [String]? = nil,
+        _ name: String, _ cause: String, _ errors: [String]? = nil, within limit: Duration = ExpectedVerdict.answered,
         _ identity: @escaping @Sendable (FaultNetwork) throws -> ServerIdentity
     ) -> Fault {
         let evidence = errors.map { ["verify_errors": $0.joined(separator: ", ")] } ?? [:]
-        return Fault.fromStart("certificate \(name)", levelURL("tls"), expect: .down(cause, evidence)) { network in
+        return Fault.fromStart("certificate \(name)", levelURL("tls"), expect: .down(cause, evidence, within: limit)) { network in
             try ScriptedServer(try identity(network)).start(network)
         }
         .options(LaboratoryAuthority.options).showingCertificate()
