@@ -32,6 +32,14 @@ struct ScriptedTimeTests {
         #expect((.seconds(60) ... .seconds(61)).contains(transport.elapsedTime))
     }
 
+    @Test func `the error has the delay until a date in Retry-After`() async throws {
+        let transport = ScriptedTransport(startingAt: Date(timeIntervalSince1970: 784_111_777 - 300))
+        transport.stub("/", with: StubResponse(503, fields: ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"]))
+        let session = try session(transport)
+        let error = await #expect(throws: HTTPSessionError.self) { try await session.get("/").data() }
+        expectEqual(error?.context.retryAfter, .seconds(300))
+    }
+
     @Test func `a silent server trips the request timeout after 60 scripted seconds`() async throws {
         let transport = ScriptedTransport()
         transport.stub("/", with: .never)

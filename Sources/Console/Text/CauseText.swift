@@ -2,7 +2,7 @@ package import Reachability
 
 extension Cause {
     /// The cause as `LAYER/CODE: DETAIL`, in one line without control characters.
-    package var sentence: String { TextStyle.printable("\(layer.rawValue)/\(code.rawValue): \(detail)") }
+    package var sentence: String { TextStyle.printable("\(name): \(detail)") }
 }
 
 extension JSONWriter {

@@ -44,8 +44,7 @@ public struct HTTPSessionError: Error, Sendable, CustomStringConvertible {
         public var systemError: Int32?
         /// The first 64 KiB of the body of an unacceptable response.
         public var responseBody: Data?
-        /// The time that an unacceptable response asks to wait (`Retry-After`, RFC 9110 section 10.2.3), from 0 to 292 years; `nil` if it asks for none,
-        /// or for a date beside no `Date`.
+        /// The time that an unacceptable response asks to wait (`Retry-After`, RFC 9110 section 10.2.3), from 0 to 292 years; `nil` if it asks for none.
         public var retryAfter: Duration?
 
         /// Creates a context with the given fields.

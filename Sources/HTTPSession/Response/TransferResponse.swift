@@ -75,7 +75,8 @@ public struct TransferResponse: Sendable {
         HTTPSessionError.Context(
             url: url.withoutSecrets, method: method.rawValue, statusCode: statusCode,
             // A copy, so that 64 KiB do not keep a large body in memory.
-            responseBody: keepingBody ? Data(Array(data.prefix(Self.maximumErrorBody))) : nil, retryAfter: head.retryAfter)
+            responseBody: keepingBody ? Data(Array(data.prefix(Self.maximumErrorBody))) : nil,
+            retryAfter: RetryAfter.delay(of: head, now: metrics.taskInterval.end).map { .nanoseconds($0) })
     }
 
     private static let maximumErrorBody = 64 * 1024

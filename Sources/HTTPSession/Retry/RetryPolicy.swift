@@ -17,8 +17,8 @@ public struct RetryPolicy: Hashable, Sendable {
     public var baseDelay: Duration
     /// The upper limit of the delay for any retry. A `Retry-After` may exceed it. Default: 60 s.
     public var maximumDelay: Duration
-    /// The longest `Retry-After` for which the task waits. A response that asks for more is the task's result, and the error of its status has the
-    /// delay (``HTTPSessionError/Context/retryAfter``). Default: 60 s.
+    /// The longest `Retry-After` for which the task waits. If a response asks for more, the task ends with that response, and the error of its status
+    /// tells the delay (``HTTPSessionError/Context/retryAfter``). Default: 60 s.
     public var maximumRetryAfter: Duration
     /// The status codes whose responses are retried (RFC 9110 section 15). Default: 408, 429, 500, 502, 503 and 504.
     public var statusCodes: Set<Int>

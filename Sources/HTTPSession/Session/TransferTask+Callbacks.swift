@@ -29,6 +29,7 @@ extension TransferTask {
             Task {
                 let value: Result<Serializer.Value, HTTPSessionError>
                 do throws(HTTPSessionError) {
+                    try task.refuseStream()
                     value = .success(try await task.serialized(result.get(), by: serializer))
                 } catch {
                     value = .failure(error)

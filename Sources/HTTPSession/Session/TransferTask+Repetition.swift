@@ -9,7 +9,6 @@ extension TransferTask {
     func serialized<Serializer: ResponseSerializer>(
         _ response: TransferResponse, by serializer: Serializer
     ) async throws(HTTPSessionError) -> sending Serializer.Value {
-        try refuseStream()
         var (task, response) = (self, try withBody(response))
         defer { become(repeatedBy: nil) }
         while true {
@@ -20,13 +19,6 @@ extension TransferTask {
                 become(repeatedBy: task)
                 response = try await task.response
             }
-        }
-    }
-
-    /// Throws an error for a stream, whose body is not kept.
-    func refuseStream() throws(HTTPSessionError) {
-        guard chunkBuffer == nil else {
-            throw HTTPSessionError(.misuse, "a stream has no body in memory; read its chunks", context: context)
         }
     }
 

@@ -10,15 +10,14 @@ extension TransferTask {
     ///
     /// - Throws: The task's error, or an error of the validation such as ``HTTPSessionError/Code/unacceptableStatus``.
     public func data() async throws(HTTPSessionError) -> Data {
-        try refuseStream()
-        let response = try await self.response
+        let response = try await bodyResponse
         // Most sessions validate the status alone; then the header fields need not be parsed.
         if response.file == nil, validation.checksStatusOnly,
             validation.acceptableStatusCodes?.contains(response.statusCode) ?? true
         {
             return response.data
         }
-        return try await serialized(by: BodySerializer(validation: validation))
+        return try await serialized(response, by: BodySerializer(validation: validation))
     }
 
     /// Returns the body as text, in the charset of `Content-Type`, or in UTF-8 if the field has no charset.
@@ -63,8 +62,22 @@ extension TransferTask {
     public func serialized<Serializer: ResponseSerializer>(
         by serializer: Serializer
     ) async throws(HTTPSessionError) -> sending Serializer.Value {
-        try refuseStream()
-        return try await serialized(response, by: serializer)
+        try await serialized(bodyResponse, by: serializer)
+    }
+
+    /// The response of a task whose body is kept. For a stream it throws at once.
+    private var bodyResponse: TransferResponse {
+        get async throws(HTTPSessionError) {
+            try refuseStream()
+            return try await response
+        }
+    }
+
+    /// Throws an error for a stream, whose body is not kept.
+    func refuseStream() throws(HTTPSessionError) {
+        guard chunkBuffer == nil else {
+            throw HTTPSessionError(.misuse, "a stream has no body in memory; read its chunks", context: context)
+        }
     }
 
     /// Returns the file of a download task when it is complete.

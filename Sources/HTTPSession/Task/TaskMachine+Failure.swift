@@ -97,7 +97,7 @@ extension TaskMachine {
         var failure = self.failure(.unacceptableStatus)
         failure.statusCode = head.statusCode
         failure.isRequestedByServer = isRequestedByServer
-        failure.retryAfter = head.firstValue(of: "retry-after").flatMap { RetryAfter.parse($0, now: attempt.headDate) }
+        failure.retryAfter = RetryAfter.delay(of: head, now: attempt.headDate)
         guard case .retry(let delay) = decide(failure) else { return nil }
         return delay
     }

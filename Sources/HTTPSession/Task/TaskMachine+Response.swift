@@ -98,7 +98,9 @@ extension TaskMachine {
     func unacceptable(_ body: Data) -> HTTPSessionError {
         var error = HTTPSessionError(
             .unacceptableStatus, "the server answered \(attempt.head?.statusCode ?? 0) \(attempt.head?.reasonPhrase ?? "")",
-            context: .init(statusCode: attempt.head?.statusCode, responseBody: body, retryAfter: attempt.head?.retryAfter))
+            context: .init(
+                statusCode: attempt.head?.statusCode, responseBody: body,
+                retryAfter: attempt.head.flatMap { RetryAfter.delay(of: $0, now: attempt.headDate) }.map { .nanoseconds($0) }))
         error.cause = attempt.head.flatMap {
             CauseOfResponse.status(
                 $0, bodyBytes: body.count, from: request.url, accepted: rules.acceptableStatusCodes.map(Set.init))

@@ -31,7 +31,7 @@ extension DiagnosisEvidence {
 
     /// The cause with its layer, its code and the hop at fault, and the last hop that answered.
     private func explanation(_ cause: Cause) -> String {
-        var names = "\(cause.layer.rawValue)/\(cause.code.rawValue)"
+        var names = cause.name
         // Before the network, the ICMP message is this machine's own, and the first hop is at fault.
         let keys: [Cause.Layer: String] = [.network: "hop", .neighbor: "gateway"]
         if let key = keys[cause.layer], case .text(let hop)? = cause.evidence[key] { names += ", hop \(hop)" }

@@ -194,4 +194,7 @@ extension Cause.Values: Hashable {
 extension Cause: CustomStringConvertible {
     /// The layer's name and the detail: `LAYER: DETAIL`.
     public var description: String { "\(layer.rawValue): \(detail)" }
+
+    /// The layer and the code, as people and records write them: `tcp/timeout`.
+    package var name: String { "\(layer.rawValue)/\(code.rawValue)" }
 }

@@ -37,7 +37,7 @@ enum HookEnvironment {
             ("NETWATCH_ADDRESS", address),
             ("NETWATCH_INTERFACE", interface?.name ?? ""),
             ("NETWATCH_INTERFACE_TYPE", interface?.type.rawValue ?? ""),
-            ("NETWATCH_CAUSE", cause.map { "\($0.layer.rawValue)/\($0.code.rawValue)" } ?? ""),
+            ("NETWATCH_CAUSE", cause?.name ?? ""),
             ("NETWATCH_DETAIL", cause?.detail ?? ""),
             ("NETWATCH_SEQ", "\(record.seq)"),
             ("NETWATCH_TS", Timestamp.text(record.event.moment)),

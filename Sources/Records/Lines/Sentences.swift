@@ -68,7 +68,7 @@ extension ServerUpdate {
     /// The state of a canary, in one sentence.
     package var canarySentence: String {
         let name = "the canary \(endpoint.text)"
-        let reason = cause.map { "\($0.detail) (\($0.layer.rawValue)/\($0.code.rawValue))" } ?? "the cause is not known"
+        let reason = cause.map { "\($0.detail) (\($0.name))" } ?? "the cause is not known"
         let text =
             switch state {
             case .up: "\(name) is up: its answer is the known one, so no captive portal answers in its place"

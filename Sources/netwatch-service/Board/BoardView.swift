@@ -164,7 +164,7 @@ struct TextSearch {
     func matches(_ target: BoardTarget) -> Bool {
         matches(target.title) || matches(target.key) || matches(target.update.endpoint.text)
             || target.group.map(matches) ?? false
-            || target.update.cause.map { matches("\($0.layer.rawValue)/\($0.code.rawValue)") || matches($0.detail) } ?? false
+            || target.update.cause.map { matches($0.name) || matches($0.detail) } ?? false
     }
 
     private func matches(_ other: String) -> Bool {

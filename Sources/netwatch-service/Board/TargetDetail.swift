@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Reachability
 
 /// The history of one target, which the store reads for its page, and its last probe.
@@ -55,6 +56,32 @@ struct TargetDetail: Sendable {
         /// The names of the reasons: `gateways-changed`, ….
         var reasons: [String]
         var cause: Cause?
+    }
+}
+
+extension TargetDetail.PathEvent {
+    /// The keys of a recorded `path` that people see.
+    private struct Keys: Decodable {
+        struct RecordedCause: Decodable {
+            var layer: String
+            var code: String
+            var detail: String
+        }
+
+        var status: String
+        var interface: String?
+        var reasons: [String]
+        var cause: RecordedCause?
+    }
+
+    /// Creates an event from the keys of a `path` record as JSON; `nil` if it is not a path.
+    init?(time: Int64, record: String) {
+        guard let path = try? JSONDecoder().decode(Keys.self, from: Data(record.utf8)) else { return nil }
+        let cause = path.cause.map {
+            Cause(Cause.Layer(rawValue: $0.layer), Cause.Code(rawValue: $0.code), detail: $0.detail)
+        }
+        self.init(
+            time: time, isSatisfied: path.status == "satisfied", interface: path.interface, reasons: path.reasons, cause: cause)
     }
 }
 

@@ -64,7 +64,7 @@ struct HistoryAnswers: Sendable {
         document.incidents = present.joined(with: page.elements.filter { !former.contains($0.id) })
         if !question.includesSamples { document.next = page.next }
         document.pathEvents = try reader.pathEvents(range, limit: Self.limit).map {
-            .init(time: $0.time, record: $0.record, event: TargetHistory.event($0))
+            .init(time: $0.time, record: $0.record)
         }
         return document
     }

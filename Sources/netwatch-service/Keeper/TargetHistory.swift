@@ -28,7 +28,9 @@ struct TargetHistory {
         let span = span
         let interval = query.interval ?? span
         detail.gaps = try reader.gaps(interval, limit: TargetDetail.entryLimit).reversed()
-        detail.pathEvents = try reader.pathEvents(interval, limit: TargetDetail.entryLimit).reversed().compactMap(Self.event)
+        detail.pathEvents = try reader.pathEvents(interval, limit: TargetDetail.entryLimit).reversed().compactMap {
+            .init(time: $0.time, record: $0.record)
+        }
         guard let number = try reader.targets().first(where: { $0.key == target.key })?.number else { return detail }
         let recent = max(interval.lowerBound, interval.upperBound - Self.day)..<interval.upperBound
         let samples = try self.samples(reader, number, recent)
@@ -99,31 +101,6 @@ struct TargetHistory {
         let recorded = try reader.incidents(time, of: number, limit: limit)
         let all = board.incidents.filter { $0.affects(number, in: time) }.joined(with: recorded.elements)
         return (Array(all.prefix(limit)), recorded.next == nil)
-    }
-
-    /// The keys of a recorded `path` that the page shows.
-    private struct RecordedPath: Decodable {
-        struct RecordedCause: Decodable {
-            var layer: String
-            var code: String
-            var detail: String
-        }
-
-        var status: String
-        var interface: String?
-        var reasons: [String]
-        var cause: RecordedCause?
-    }
-
-    /// Returns an event of the history; `nil` if its record is not a path.
-    static func event(_ event: HistoryReader.PathEvent) -> TargetDetail.PathEvent? {
-        guard let path = try? JSONDecoder().decode(RecordedPath.self, from: Data(event.record.utf8)) else { return nil }
-        let cause = path.cause.map {
-            Cause(Cause.Layer(rawValue: $0.layer), Cause.Code(rawValue: $0.code), detail: $0.detail)
-        }
-        return TargetDetail.PathEvent(
-            time: event.time, isSatisfied: path.status == "satisfied", interface: path.interface, reasons: path.reasons,
-            cause: cause)
     }
 }
 

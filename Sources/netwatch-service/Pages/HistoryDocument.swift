@@ -17,8 +17,9 @@ struct HistoryDocument: Hashable, Sendable {
         var time: Int64
         /// The keys of the `path` record as JSON.
         var record: String
+
         /// The record as read; `nil` if it is not a path.
-        var event: TargetDetail.PathEvent?
+        fileprivate var event: TargetDetail.PathEvent? { .init(time: time, record: record) }
     }
 
     /// The time at which the document was created.
@@ -124,7 +125,7 @@ struct HistoryDocument: Hashable, Sendable {
                 document.add([
                     "incident", Timestamp.text(milliseconds: from), to.map { Timestamp.text(milliseconds: $0) },
                     to.map { CSVDocument.seconds($0 - from) }, incident.scope.rawValue, "\(incident.subject)",
-                    Self.name(incident.cause), incident.cause.detail,
+                    incident.cause.name, incident.cause.detail,
                     "\(incident.targetCount)",
                 ])
             }
@@ -141,15 +142,13 @@ struct HistoryDocument: Hashable, Sendable {
         let pathEvents = Document.parts(pathEvents) { events, document in
             for event in events.compactMap(\.event) {
                 document.add([
-                    "path", Timestamp.text(milliseconds: event.time), nil, nil, nil, event.interface, event.cause.map(Self.name),
+                    "path", Timestamp.text(milliseconds: event.time), nil, nil, nil, event.interface, event.cause?.name,
                     ([event.isSatisfied ? "satisfied" : "unsatisfied"] + event.reasons).joined(separator: " "), nil,
                 ])
             }
         }
         return [head] + incidents + gaps + pathEvents
     }
-
-    private static func name(_ cause: Cause) -> String { "\(cause.layer.rawValue)/\(cause.code.rawValue)" }
 
     /// The incidents, gaps and changes of the path for people, the newest first.
     var lineParts: [PartedDocument<[HistoryLine]>.Part] {

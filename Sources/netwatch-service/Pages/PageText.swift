@@ -79,7 +79,7 @@ extension Cause {
     /// The cause for people: its sentence, and its layer and code.
     func markup(limit: Int = PageText.sentenceLimit) -> Markup {
         let detail = MarkupText.shortened(PageText.sentence(detail), to: limit)
-        let name = MarkupText.shortened("\(layer.rawValue)/\(code.rawValue)", to: 60)
+        let name = MarkupText.shortened(self.name, to: 60)
         return "<bdi>\(detail)</bdi> <code>\(name)</code>"
     }
 }

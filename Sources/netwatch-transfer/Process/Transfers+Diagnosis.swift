@@ -27,7 +27,7 @@ extension Transfers {
                 let isDue = statuses[index].probesAt.map { $0 <= now.monotonicNanoseconds } ?? false
                 if isDue, ending == nil { probe(index, now) } else { diagnoses?.end(index) }
             }
-            let cause = statuses[index].cause.map { "\($0.layer.rawValue)/\($0.code.rawValue)" } ?? ""
+            let cause = statuses[index].cause?.name ?? ""
             if statuses[index].unansweredTime(at: now) == nil {
                 if statuses[index].phase == .moving { running[index].reportedSilence = nil }
             } else if running[index].reportedSilence != cause {

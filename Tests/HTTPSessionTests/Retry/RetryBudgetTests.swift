@@ -51,20 +51,6 @@ struct RetryBudgetTests {
 struct RetryAfterTests {
     private let now = Date(timeIntervalSince1970: 784_111_777)
 
-    @Test(
-        arguments: [
-            (["Retry-After": "7"], 7), (["Retry-After": "soon"], nil), (["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"], nil),
-            ([:], nil),
-            (["Retry-After": "Sun, 06 Nov 1994 08:51:37 GMT", "Date": "Sun, 06 Nov 1994 08:49:37 GMT"], 120),
-        ] as [([String: String], Int64?)])
-    func `an error has the delay of Retry-After, whose date counts from the response's own`(
-        fields: [String: String], seconds: Int64?
-    ) throws {
-        let lines = fields.map { "\($0.key): \($0.value)\r\n" }.joined()
-        let head = try #require(ResponseHead(bytes: Array("HTTP/1.1 503 Ill\r\n\(lines)\r\n".utf8)))
-        expectEqual(head.retryAfter, seconds.map { .seconds($0) })
-    }
-
     @Test func `Retry-After accepts seconds and dates only`() {
         expectEqual(RetryAfter.parse("120", now: now), 120_000_000_000)
         expectEqual(RetryAfter.parse("0", now: now), 0)

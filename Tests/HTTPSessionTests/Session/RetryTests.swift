@@ -147,7 +147,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         expectEqual(server.requests.count, 1)
     }
 
-    @Test func `a Retry-After of more than a minute fails with its delay, unless the policy allows more`() async throws {
+    @Test func `a Retry-After of more than a minute ends the task, and the error has its delay`() async throws {
         let server = try server(failing: 1, with: StubResponse(429, fields: ["Retry-After": "3000"]))
         let task = try patientSession().dataTask(for: TransferRequest(url: server.url()))
         let error = await #expect(throws: HTTPSessionError.self) { try await task.data() }

@@ -24,7 +24,7 @@ enum Streams {
         configuration.insecureHTTP = .allowed
         configuration.proxy = .none
         configuration.maximumConnectionsPerHost = 256
-        // A connection for which the server has no descriptor waits in its queue. Its stream fails.
+        // The server accepts a connection when it has a descriptor for it. A stream that waits longer than this fails.
         configuration.requestTimeout = .seconds(2)
         configuration.retryPolicy = .never
         let settings = configuration
