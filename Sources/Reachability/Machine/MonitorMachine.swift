@@ -159,6 +159,7 @@ package struct MonitorMachine: Sendable {
     private mutating func endTurn(at now: Moment) -> [Effect] {
         if fleet.usedInterfacesChanged { path.follow(fleet.takeUsedInterfaces()) }
         var effects = follow(path.handle(.turnEnded, at: now), at: now)
+        if path.takeExpiredAnswers() { fleet.book.expire() }
         // Targets are handled after the path is published, and not while the path waits for answers.
         guard fleet.count > 0, !path.hasEnded, path.path != nil, !path.isAsking else { return effects }
         if isChanged {

@@ -75,7 +75,7 @@ extension PathMachine {
             resync.tables.insert(finished.table)
         } else if !isStale, finished.interface == nil {
             // The kernel's answers since the loss may depend on a state that no dump shows any more.
-            if resync.tables.remove(finished.table) != nil, resync.tables.isEmpty { work.ask = true }
+            if resync.tables.remove(finished.table) != nil, resync.tables.isEmpty { expireAnswers() }
         }
         if let path, path.isConsistent != isConsistent { markChanged() }
     }
@@ -113,7 +113,7 @@ extension PathMachine {
     mutating func checkLifetimes(at now: Int64) {
         guard let due = expiryDue, due <= now else { return }
         expiryDue = nil
-        work.ask = true
+        expireAnswers()
         // Reads the remaining lifetimes of the other routes, and of a route whose lifetime was extended.
         schedule.request(.routesV6, at: now)
     }

@@ -94,6 +94,7 @@ package struct PathMachine: Sendable {
     private(set) var published: NetworkPath?
     private(set) var lastSelected: PathEvaluation.Selected?
     var work = Work()
+    private var hasExpiredAnswers = false
     // The interfaces that the targets' routes use.
     private(set) var followed: Set<UInt32> = []
     var delayed: DelayedMessages?
@@ -204,8 +205,8 @@ package struct PathMachine: Sendable {
             let known = pending.changes.count
             keeper.apply(event, &pending)
             noteChanges(from: known, at: now)
-            // The kernel's earlier answer may depend on the removed entry.
-            if event.isRemoval { work.ask = true }
+            // The kernel's earlier answers may depend on the removed entry, also if the snapshot already lacked it.
+            if event.isRemoval { expireAnswers() }
         }
     }
 
@@ -252,6 +253,18 @@ package struct PathMachine: Sendable {
         case .ruleAdded, .ruleRemoved: (work.filters, work.structure) = (true, true)
         case .nexthop, .nexthopRemoved: work.structure = true
         }
+    }
+
+    /// Notes that the kernel's answers may have changed, although the snapshot has not.
+    mutating func expireAnswers() {
+        work.ask = true
+        hasExpiredAnswers = true
+    }
+
+    /// Returns whether answers to other queries than the path's must be requested again, and clears the mark.
+    mutating func takeExpiredAnswers() -> Bool {
+        defer { hasExpiredAnswers = false }
+        return hasExpiredAnswers
     }
 
     mutating func markChanged() {

@@ -271,7 +271,8 @@ struct RouteBook: Sendable {
         return Array(Set(moved)).sorted()
     }
 
-    /// Notes a change that concerns every answer, such as a suspend or other evidence about an interface.
+    /// Notes a change that concerns every answer, such as a suspend, other evidence about an interface, or a removed route that the
+    /// snapshot already lacked.
     mutating func expire() {
         generation += 1
         needsCheck = true

@@ -46,6 +46,9 @@ struct PathBench {
     /// Prepares the machine for the loss of its path, as the loop does in an idle moment.
     mutating func foresee() { machine.foresee() }
 
+    /// Returns whether the answers to the targets' queries must be requested again, since the last call.
+    mutating func takeExpiredAnswers() -> Bool { machine.takeExpiredAnswers() }
+
     /// Makes the routes of targets use these interfaces, and ends the turn.
     @discardableResult
     mutating func follow(_ interfaces: Set<UInt32>) -> [PathMachine.Effect] {

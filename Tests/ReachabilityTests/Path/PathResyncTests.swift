@@ -31,6 +31,29 @@ import Testing
         expectEqual(effects.last, .resynced(.overrun))
     }
 
+    @Test func `removing a route that the snapshot already lacked expires the targets' answers, although nothing changes`() {
+        var bench = PathBench.online()
+        _ = bench.takeExpiredAnswers()
+        let gone = Route(
+            Route.Key(destination: IPPrefix(IPAddress(v4: 0x0b00_0000), length: 8)), nextHops: [Route.NextHop(interface: 2)])
+        expectEmpty(bench.deliver(.routeRemoved(gone)))
+        expectEqual(bench.takeExpiredAnswers(), true)
+        expectEqual(bench.takeExpiredAnswers(), false)
+    }
+
+    @Test func `the end of a resync and of a route's lifetime expire the targets' answers, although nothing changes`() {
+        var bench = PathBench.online()
+        bench.turn(.overrun)
+        _ = bench.takeExpiredAnswers()
+        expectEqual(bench.settle(), [.resynced(.overrun)])
+        expectEqual(bench.takeExpiredAnswers(), true)
+        bench.turn(.messages([NetlinkMessage(.route(Net.defaultRoute), routeLifetime: .seconds(30))]))
+        _ = bench.takeExpiredAnswers()
+        bench.wait(milliseconds: 30_100)
+        expectEmpty(bench.turn(.turnEnded))
+        expectEqual(bench.takeExpiredAnswers(), true)
+    }
+
     @Test func `many overruns in a row report one resync at the end`() {
         var bench = PathBench.online()
         var effects = bench.turn(.overrun)
