@@ -103,6 +103,7 @@ struct HTTPSessionExamples {
     static func printStream() async throws {
         let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/")
         let task = session.stream("log")
+        print(try await task.response.statusCode)
         for try await chunk in task.chunks { print(chunk.count) }
     }
 

@@ -147,7 +147,8 @@ extension HTTPSessionManager {
         }
     }
 
-    /// Makes a task whose response is read in chunks as they arrive (``TransferTask/chunks``).
+    /// Makes a task whose response is read in chunks as they arrive (``TransferTask/chunks``). ``TransferTask/response`` returns when the head of the
+    /// response has arrived; from then on the task is not retried.
     ///
     /// At most 256 KiB wait for the reader; then the connection waits. Streams use HTTP/1.1, because libcurl would buffer up to 32 MB of a
     /// paused HTTP/2 stream.

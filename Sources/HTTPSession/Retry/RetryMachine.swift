@@ -22,7 +22,7 @@ struct RetryMachine: Sendable {
         /// Whether one side refused the handshake: an untrusted server, or one that rejects this client. A retry would fail
         /// alike.
         var isHandshakeRefusal = false
-        /// Whether received bytes have been delivered to a reader, so that they cannot be replaced.
+        /// Whether a response has been delivered to a reader, or its first bytes, so that it cannot be replaced.
         var isAlreadyDelivered = false
         /// Whether the server reported success for a request whose body it cannot have read. Another attempt may succeed, but a server that answers
         /// like this twice always does.

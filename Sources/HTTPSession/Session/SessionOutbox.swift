@@ -45,6 +45,8 @@ final class SessionOutbox: Sendable {
         var results: [(task: TransferTask, result: Result<TransferResponse, HTTPSessionError>)] = []
         var events: [SessionEvent] = []
         var endings: [(task: TransferTask, ending: TransferTask.Ending)] = []
+        /// The Swift tasks that have awaited the head of a stream's response.
+        var awaiters: [TransferTask.Awaiters] = []
 
         var isEmpty: Bool { results.isEmpty && events.isEmpty }
         /// The tasks and responses, if all events are of successful tasks; `nil` otherwise. Their log lines and counters may wait.
@@ -132,6 +134,11 @@ final class SessionOutbox: Sendable {
         }
     }
 
+    /// Resumes Swift tasks by the next ``flush()``, outside of libcurl.
+    func resume(_ awaiters: TransferTask.Awaiters) {
+        if !awaiters.isEmpty { batch.withLock { $0.awaiters.append(awaiters) } }
+    }
+
     func flush() {
         var objects: [any Sendable] = []
         flush(releasing: &objects, now: nil)
@@ -153,7 +160,7 @@ final class SessionOutbox: Sendable {
         let (awaiters, deadline) = handover.withLock { collected -> ([TransferTask.Awaiters], Int64?) in
             var current = Batch()
             batch.withLock { swap(&current, &$0) }
-            var awaiters: [TransferTask.Awaiters] = []
+            var awaiters = current.awaiters
             for (task, result) in current.results {
                 guard let (ending, waiting) = task.complete(result) else { continue }
                 if ending.hasCallbacks { current.endings.append((task, ending)) }

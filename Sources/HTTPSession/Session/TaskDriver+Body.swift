@@ -42,9 +42,19 @@ extension TaskDriver {
             let file = fileSink(destination)
             file.sidecar = sidecar(named: file.name(by: head))
             sink = file
-        case .reader(let buffer): sink = ChunkSink(buffer)
+        case .reader(let buffer):
+            sink = ChunkSink(buffer)
+            showResponse(head)
         }
         sink?.begin(expected: machine.progress.expectedToReceive)
+    }
+
+    /// Gives the response of a stream to those who await it: its body may wait for a reader for ever.
+    private func showResponse(_ head: ResponseHead) {
+        var metrics = machine.metrics
+        metrics.taskInterval = DateInterval(start: started, end: max(started, loop.transport.date()))
+        let (url, method) = (machine.request.url, machine.request.method)
+        loop.outbox.resume(task.beginBody(of: TransferResponse(head: head, url: url, method: method, metrics: metrics)))
     }
 
     /// The sidecar that describes the partial file to a later download.
@@ -86,6 +96,7 @@ extension TaskDriver {
     // MARK: The end
 
     func discard(_ error: HTTPSessionError) {
+        task.endBody()
         let (id, core) = (task.id, task.core)
         // The caller may exit as soon as the task has ended: the partial file has to be removed or complete before that.
         guard let sink, !sink.discard(error, { core.post(.delivered(id, .failure($0))) }) else {
@@ -95,6 +106,7 @@ extension TaskDriver {
     }
 
     func deliver() {
+        task.endBody()
         guard let sink else { return delivered(.success(ReceivedBody())) }
         if let body = sink.finishNow() { return delivered(.success(body)) }
         let (id, core) = (task.id, task.core)

@@ -4,7 +4,7 @@ public import Dispatch
 extension TransferTask {
     /// Calls `success` or `failure` once, when the task has finished and its response is validated and serialized.
     ///
-    /// The serializer never runs on `queue`. If a task that was not started is released, no callback runs, and the task leaves `group`. If a
+    /// For a stream, whose body is not kept, `failure` is called with ``HTTPSessionError/Code/misuse`` at once. The serializer never runs on `queue`. If a task that was not started is released, no callback runs, and the task leaves `group`. If a
     /// callback retains its task, the task and its session exist until the task has finished.
     ///
     /// - Parameters:
@@ -23,13 +23,20 @@ extension TransferTask {
         failure: @escaping @Sendable (TransferTask, HTTPSessionError) -> Void
     ) -> TransferTask where Serializer.Value: Sendable {
         group?.enter()
+        do throws(HTTPSessionError) { try refuseStream() } catch {
+            // Not at the end: the body of a stream may wait for its reader for ever.
+            queue.async {
+                failure(self, error)
+                group?.leave()
+            }
+            return self
+        }
         if let progress { onProgress { value in queue.async { progress(value) } } }
         let completion = Completion(group: group) { task, result, callbacks in
             let index = callbacks.enter()
             Task {
                 let value: Result<Serializer.Value, HTTPSessionError>
                 do throws(HTTPSessionError) {
-                    try task.refuseStream()
                     value = .success(try await task.serialized(result.get(), by: serializer))
                 } catch {
                     value = .failure(error)

@@ -70,17 +70,24 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         /// The task that repeats the request because the response was not accepted.
         var repetition: TransferTask?
         var result: Result<TransferResponse, HTTPSessionError>?
+        /// The response of a stream while its body arrives, or waits for a reader; `nil` before and after that.
+        var arrivingResponse: TransferResponse?
         /// The metrics of a task that failed; a response has its own metrics.
         @BoxedOptional var metrics: TransferMetrics?
         var waiters: [Waiter] = []
         var nextWaiter: UInt64 = 0
         /// The number of Swift tasks that await the result, also of those whose wait has not begun. It is not counted down at the end.
         var openWaits = 0
+        /// The numbers of a stream's waits that were canceled, until their Swift tasks have noticed.
+        var cancelledWaits: [UInt64] = []
         var completions: [Completion] = []
         var progress = TransferProgress()
         /// Made for the first reader of the progress.
         var broadcast: Broadcast<TransferProgress>?
         var watchers: [Broadcast<TransferProgress>.Callback] = []
+
+        /// The response of a stream whose body has not ended. A task that is being canceled waits for its end instead.
+        var currentResponse: TransferResponse? { isCancelled ? nil : arrivingResponse }
     }
 
     private let shared: Locked<Shared>
@@ -193,6 +200,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         let (waiter, isOnly) = shared.withLock { shared -> (Waiter?, Bool) in
             guard shared.result == nil else { return (nil, false) }
             shared.openWaits -= 1
+            if chunkBuffer != nil { shared.cancelledWaits.append(number) }
             let isOnly = shared.openWaits == 0 && shared.completions.isEmpty && !isRead
             guard let index = shared.waiters.firstIndex(where: { $0.number == number }) else { return (nil, isOnly) }
             // The end of the task resumes the last one.
@@ -204,6 +212,10 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// The response when the task has finished. It may have any status; ``data()`` and the other methods validate the status.
     ///
+    /// For a stream, the property returns when the head of the response has arrived, whether or not ``chunks`` are read: with empty data, and the
+    /// metrics so far. Errors of the body are thrown by ``chunks``. When the body has ended, the property has the task's result, like that of other
+    /// tasks.
+    ///
     /// If the awaiting Swift task is canceled, the property throws ``HTTPSessionError/Code/cancelled``. The `TransferTask` is canceled too, unless
     /// other Swift tasks await it, callbacks wait for it, or its chunks are read.
     public var response: TransferResponse {
@@ -214,22 +226,53 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
                 shared.openWaits += 1
                 return shared.nextWaiter
             }
-            await withTaskCancellationHandler {
-                await withCheckedContinuation { continuation in
-                    let waits = shared.withLock { shared in
-                        guard shared.result == nil, !Task.isCancelled else { return false }
-                        shared.waiters.append(Waiter(number: number, continuation: continuation))
-                        return true
+            while true {
+                await withTaskCancellationHandler {
+                    await withCheckedContinuation { continuation in
+                        let waits = shared.withLock { shared in
+                            guard shared.result == nil, shared.currentResponse == nil, !Task.isCancelled else { return false }
+                            shared.waiters.append(Waiter(number: number, continuation: continuation))
+                            return true
+                        }
+                        if !waits { continuation.resume() }
                     }
-                    if !waits { continuation.resume() }
+                } onCancel: {
+                    endWait(number)
                 }
-            } onCancel: {
-                endWait(number)
+                let (result, job) = shared.withLock { ($0.result, $0.finishedJob.take()) }
+                if let result {
+                    withExtendedLifetime(job) {}
+                    return try result.get()
+                }
+                switch endWaitWithoutResult(number) {
+                case .response(let response): return response
+                // The body of a stream has ended since the wait ended, and the result follows.
+                case .result: continue
+                case .cancelled: throw HTTPSessionError(.cancelled, "the wait for the task was canceled", context: context)
+                }
             }
-            let (result, job) = shared.withLock { ($0.result, $0.finishedJob.take()) }
-            guard let result else { throw HTTPSessionError(.cancelled, "the wait for the task was canceled", context: context) }
-            withExtendedLifetime(job) {}
-            return try result.get()
+        }
+    }
+
+    /// What follows a wait that has ended although the task has no result.
+    private enum WaitEnd {
+        /// The head of a stream's response has arrived.
+        case response(TransferResponse)
+        /// The result is awaited.
+        case result
+        case cancelled
+    }
+
+    private func endWaitWithoutResult(_ number: UInt64) -> WaitEnd {
+        guard chunkBuffer != nil else { return .cancelled }
+        return shared.withLock { shared in
+            if let index = shared.cancelledWaits.firstIndex(of: number) {
+                shared.cancelledWaits.remove(at: index)
+                return .cancelled
+            }
+            guard let response = shared.currentResponse else { return .result }
+            shared.openWaits -= 1
+            return .response(response)
         }
     }
 
@@ -306,6 +349,25 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// Keeps the job of a task that is about to finish, if Swift tasks await the result. A reader of the result frees it, because a thread of the
     /// caller allocated it.
     func keep(_ job: TaskJob) { shared.withLock { if $0.openWaits > 0 { $0.finishedJob = job } } }
+
+    /// Stores the response of a stream whose body begins to arrive.
+    ///
+    /// - Returns: The Swift tasks that await it.
+    func beginBody(of response: TransferResponse) -> Awaiters {
+        var awaiters = Awaiters()
+        shared.withLock { shared in
+            shared.arrivingResponse = response
+            swap(&awaiters.waiters, &shared.waiters)
+        }
+        return awaiters
+    }
+
+    /// Makes those who ask for a stream's response wait for its result, because the body has ended.
+    func endBody() {
+        guard chunkBuffer != nil else { return }
+        let former = shared.withLock { $0.arrivingResponse.take() }
+        withExtendedLifetime(former) {}
+    }
 
     static let progressInterval: Int64 = 50_000_000
 

@@ -105,7 +105,14 @@ extension TaskMachine {
     func failure(_ code: HTTPSessionError.Code) -> RetryMachine.Failure {
         RetryMachine.Failure(
             code: code, isIdempotent: upload?.isRepeatable ?? request.isIdempotent, hasSent: attempt.isConnected,
-            hasProgressed: upload?.hasProgressed ?? false, isAlreadyDelivered: kind == .stream && progress.bytesReceived > 0)
+            hasProgressed: upload?.hasProgressed ?? false, isAlreadyDelivered: hasDeliveredStream)
+    }
+
+    /// Whether the head of a stream's response, or more, has been delivered. A repeated request could have another response.
+    private var hasDeliveredStream: Bool {
+        guard kind == .stream else { return false }
+        if case .streamed = attempt.body { return true }
+        return progress.bytesReceived > 0
     }
 
     private mutating func decide(_ failure: RetryMachine.Failure) -> RetryMachine.Decision {

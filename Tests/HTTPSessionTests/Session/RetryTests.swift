@@ -272,6 +272,18 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         expectEqual(text, Data("well".utf8))
     }
 
+    @Test func `a stream whose head has been delivered is not retried`() async throws {
+        let gate = try Gate()
+        let server = try TestServer { _ in
+            StubResponse(body: .pattern(1_000)).bodyHeld(by: gate).cut(afterBodyBytes: 0, .reset)
+        }
+        let task = try patientSession().streamTask(for: TransferRequest(url: server.url()))
+        try await expectEqual(task.response.statusCode, 200)
+        gate.open()
+        await expectEqual(errorCode { for try await _ in task.chunks {} }, .connectionLost)
+        expectEqual(server.requests.count, 1)
+    }
+
     @Test func `an upload from a file is retried from the beginning of the file`() async throws {
         let folder = try ScratchDirectory()
         try pattern(300_000).write(to: folder.url("body"))

@@ -44,6 +44,79 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         expectEqual(data, pattern(size))
     }
 
+    @Test(.timeLimit(.minutes(2)), arguments: [0, 64 << 20])
+    func `the response of an unread stream has the head while the body is endless, or fills the buffer`(size: Int64) async throws
+    {
+        let server = try TestServer { _ in
+            StubResponse(body: StubBody([.repeating(0, count: size), .wait(.forever), .bytes([1])])).field("X-Kind", "log")
+                .chunked()
+        }
+        let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
+        let response = try await task.response
+        expectEqual(response.statusCode, 200)
+        expectEqual(response.head.firstValue(of: "x-kind"), "log")
+        expectEmpty(response.data)
+        expectNil(task.result)
+        // Again, and by several at a time.
+        async let other = task.response
+        try await expectEqual(task.response.statusCode, 200)
+        try await expectEqual(other.statusCode, 200)
+        // A stream that is being canceled has no response any more.
+        task.cancel()
+        await expectEqual(failure(task)?.code, .cancelled)
+    }
+
+    @Test(.timeLimit(.minutes(2))) func `chunks that are read after the response begin with the first byte`() async throws {
+        let server = try TestServer { request in
+            request.path == "/cut"
+                ? StubResponse(body: .pattern(2_000_000)).cut(afterBodyBytes: 1_000_000) : StubResponse(body: .pattern(2_000_000))
+        }
+        let session = try localSession()
+        let task = session.streamTask(for: TransferRequest(url: server.url()))
+        try await expectEqual(task.response.statusCode, 200)
+        let (data, error) = await drain(task)
+        expectNil(error)
+        expectEqual(data, pattern(2_000_000))
+        // After the end, the response has the metrics of the complete exchange.
+        try await expectEqual(task.response.metrics.transactions.first?.countOfResponseBodyBytesReceived, 2_000_000)
+
+        let cut = session.streamTask(for: TransferRequest(url: server.url("/cut")))
+        try await expectEqual(cut.response.statusCode, 200)
+        await expectEqual(drain(cut).1?.code, .connectionLost)
+        await expectEqual(failure(cut)?.code, .connectionLost)
+    }
+
+    @Test(.timeLimit(.minutes(2))) func `canceling one of those who await a stream's response leaves it to the others`()
+        async throws
+    {
+        let gate = try Gate()
+        let server = try TestServer { _ in
+            StubResponse(body: .texts(["one", "two"], between: .gate(gate))).chunked().held(by: gate)
+        }
+        let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
+        let cancelled = Task { await failure(task)?.code }
+        async let status = task.response.statusCode
+        while task.awaiterCount < 2 { await Task.yield() }
+        cancelled.cancel()
+        await expectEqual(cancelled.value, .cancelled)
+        gate.open()
+        try await expectEqual(status, 200)
+        await expectEqual(drain(task).0, Data("onetwo".utf8))
+    }
+
+    @Test(.timeLimit(.minutes(2))) func `a callback of a stream's value fails as misuse at once`() async throws {
+        let server = try TestServer { _ in StubResponse(body: StubBody([.bytes([1]), .wait(.forever)])).chunked() }
+        let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
+        let code: HTTPSessionError.Code? = await withCheckedContinuation { continuation in
+            task.respond(
+                with: HTTPResponseSerializer(), on: .global(), success: { _, _ in continuation.resume(returning: nil) },
+                failure: { _, error in continuation.resume(returning: error.code) })
+        }
+        expectEqual(code, .misuse)
+        expectNil(task.result)
+        task.cancel()
+    }
+
     @Test func `a stream sends Accept-Encoding identity, and decompresses a compressed response anyway`() async throws {
         let server = try TestServer { _ in .gzip(.gzip(pattern(100_000))) }
         let (data, error) = await drain(try localSession().streamTask(for: TransferRequest(url: server.url())))

@@ -102,6 +102,13 @@ import Testing
         expectEqual(task.endTransfer(.connectionLost) { $0.hadUnfitConnection = true }, "release slot, end connection-lost")
     }
 
+    @Test func `a stream whose head has been delivered does not restart`() throws {
+        let task = try TaskTranscript(kind: .stream)
+        task.start()
+        _ = try task.head(200)
+        expectEqual(task.endTransfer(.connectionLost), "release slot, end connection-lost")
+    }
+
     @Test func `a stream whose reader has received bytes does not restart`() throws {
         let task = try TaskTranscript(kind: .stream)
         task.start()
