@@ -84,7 +84,8 @@ extension HTTPSessionManager {
 
     /// Makes a task that writes the response's body to a file.
     ///
-    /// A status outside of 200 to 299 fails the task with ``HTTPSessionError/Code/unacceptableStatus``, so that no error page is saved.
+    /// A status outside of 200 to 299 fails the task with ``HTTPSessionError/Code/unacceptableStatus``, so that no error page is saved. The file has the
+    /// decompressed content if the server compresses it unasked (``SessionConfiguration/decompressesResponses``).
     ///
     /// - Parameters:
     ///   - request: The request.

@@ -24,8 +24,12 @@ extension TaskDriver {
             plan.requestsCompression = false
         }
         if machine.kind == .download {
-            (plan.decompresses, plan.bufferSize) = (false, 256 << 10)
-            plan.headerLines += machine.downloadFieldLines()
+            let lines = machine.downloadFieldLines()
+            plan.headerLines += lines
+            if lines.isEmpty, plan.decompresses { plan.headerLines.append("Accept-Encoding: identity") }
+            // A server may compress nevertheless: what it sends is decompressed, and does not continue.
+            plan.requestsCompression = false
+            plan.bufferSize = machine.readsSmallPieces ? 16 << 10 : 256 << 10
         }
         // While a response waits for its reader or handler, libcurl keeps the bytes to which one read decompresses. Beyond 64 MiB it fails with
         // "out of memory", so a read is kept small.

@@ -146,8 +146,22 @@ extension TaskMachine {
             attempt.failure = failure.error
             return concludeAttempt()
         }
+        if hasOverflowed(failure.error) {
+            readsSmallPieces = true
+            return proceed(with: request)
+        }
         failed(with: attributeToNetwork(failure), facts, isHandshakeRefusal: failure.isHandshakeRefusal)
     }
+
+    /// Whether a download failed because one read was decompressed to more than libcurl keeps while the file accepts no more (64 MiB,
+    /// `DYN_PAUSE_BUFFER`): smaller reads suffice.
+    private func hasOverflowed(_ error: HTTPSessionError) -> Bool {
+        kind == .download && !readsSmallPieces && error.context.curlCode == TaskMachine.outOfMemory && mayRepeat
+            && attempt.head?.has("content-encoding") == true
+    }
+
+    /// The number of `CURLE_OUT_OF_MEMORY`.
+    private static let outOfMemory: Int32 = 27
 
     /// The attempt is complete: the task proceeds as decided.
     mutating func concludeAttempt() {

@@ -116,6 +116,8 @@ struct TaskMachine: ~Copyable {
     @BoxedOptional var finishedFile: FileValidator?
     /// Whether a digest mismatch has made the task discard the partial file.
     var hasRestartedAfterDigest = false
+    /// Whether the attempts of a download read little at a time, because one read was decompressed to more than libcurl keeps during a pause.
+    var readsSmallPieces = false
 
     // Published values.
     var metrics = TransferMetrics()

@@ -2,6 +2,8 @@ import Expectations
 import Foundation
 import HTTPSession
 import HTTPSessionTestKit
+import HTTPTypes
+import NetworkLab
 import Testing
 
 /// Decompression of response bodies and its limits.
@@ -78,5 +80,100 @@ import Testing
         let trusting = try localSession { $0.maximumDecompressionRatio = 33_000 }
         try await expectEqual(
             trusting.dataTask(for: TransferRequest(url: server.url())).response.data, Data(count: 80 * 128 << 10))
+    }
+
+    // MARK: Downloads that the server compresses unasked
+
+    private func download(
+        _ server: TestServer, to file: URL, partialFile: DownloadDestination.PartialFilePolicy = .remove,
+        digest: ContentDigest? = nil,
+        _ change: (inout TransferRequest) -> Void = { _ in }
+    ) throws -> TransferTask {
+        var request = TransferRequest(url: server.url())
+        change(&request)
+        var destination = DownloadDestination(file, partialFile: partialFile)
+        destination.expectedDigest = digest
+        let session = try localSession { $0.retryPolicy = RetryPolicy(maximumRetries: 1, baseDelay: .milliseconds(1)) }
+        return session.downloadTask(for: request, to: destination)
+    }
+
+    @Test(arguments: [HTTPRequest.Method.get, .post])
+    func `a download that the server compresses unasked is decompressed`(_ method: HTTPRequest.Method) async throws {
+        let folder = try ScratchDirectory()
+        let text = "what was once short"
+        for (coding, body) in [("gzip", StubBody.gzip(text.utf8)), ("zstd", zstd([raw(text, isLast: true)]))] {
+            let server = try TestServer { _ in
+                StubResponse(
+                    fields: [
+                        "Content-Encoding": coding, "ETag": "\"1\"",
+                        "Repr-Digest": "sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:",
+                    ], body: body)
+            }
+            let task = try download(server, to: folder.url(coding), digest: ContentDigest.sha256(of: Data(text.utf8))) {
+                $0.method = method
+                if method == .post { $0.body = .data(Data("x".utf8)) }
+            }
+            try await expectEqual(task.file(), folder.url(coding))
+            try expectEqual(String(contentsOf: folder.url(coding), encoding: .utf8), text)
+            expectEqual(server.requests.map { $0.values("accept-encoding") }, [["identity"]])
+            expectEqual(task.currentProgress.bytesReceived, Int64(text.utf8.count))
+        }
+    }
+
+    @Test(arguments: [DownloadDestination.PartialFilePolicy.remove, .keep])
+    func `a compressed download that is cut restarts, and leaves no partial file`(
+        _ partialFile: DownloadDestination.PartialFilePolicy
+    )
+        async throws
+    {
+        let folder = try ScratchDirectory()
+        let body = pattern(300_000)
+        let complete = StubResponse.gzip(.gzip(body)).field("ETag", "\"1\"").field("Accept-Ranges", "bytes")
+        let count = Counter()
+        let server = try TestServer { _ in count.add() == 2 ? complete : complete.cut(afterBodyBytes: 200_000) }
+        let response = try await download(server, to: folder.url("file"), partialFile: partialFile).response
+        try expectEqual(Data(contentsOf: folder.url("file")), body)
+        expectEqual(response.metrics.bytesContinued, 0)
+        expectEqual(server.requests.map { $0["range"] }, [nil, nil])
+        // The later requests are cut too.
+        let error = await failure(try download(server, to: folder.url("other"), partialFile: partialFile))
+        expectEqual(error?.code, .connectionLost)
+        expectEqual(folder.names, ["file"])
+    }
+
+    @Test(arguments: [200, 206])
+    func `bytes of an uncompressed download are not joined with compressed ones`(_ status: Int) async throws {
+        let folder = try ScratchDirectory()
+        let body = pattern(300_000)
+        let count = Counter()
+        let server = try TestServer { request in
+            if request["range"] == nil, count.add() == 1 {
+                return StubResponse(body: .pattern(300_000)).field("ETag", "\"1\"").cut(afterBodyBytes: 200_000)
+            }
+            guard request["range"] != nil, status == 206 else { return .gzip(.gzip(body)).field("ETag", "\"1\"") }
+            return StubResponse(206, body: .gzip(body.suffix(100_000))).field("Content-Encoding", "gzip").field("ETag", "\"1\"")
+                .field("Content-Range", "bytes 200000-299999/300000")
+        }
+        _ = try await download(server, to: folder.url("file")).response
+        try expectEqual(Data(contentsOf: folder.url("file")), body)
+        expectEqual(server.requests.map { $0["range"] }, status == 206 ? [nil, "bytes=200000-", nil] : [nil, "bytes=200000-"])
+    }
+
+    @Test func `a download with an Accept-Encoding of its own has the bytes as they were sent`() async throws {
+        let folder = try ScratchDirectory()
+        let server = try TestServer { _ in .gzip(.gzip("what was once short".utf8)) }
+        try await download(server, to: folder.url("own")) { $0.headerFields[.acceptEncoding] = "gzip" }.file()
+        let raw = try localSession { $0.decompressesResponses = false }
+        try await raw.downloadTask(for: TransferRequest(url: server.url()), to: folder.url("raw")).file()
+        for name in ["own", "raw"] { try expectEqual(Data(contentsOf: folder.url(name)).prefix(2), Data([0x1F, 0x8B])) }
+    }
+
+    @Test func `a download with an unknown or damaged coding fails as cannotDecodeContent and leaves no file`() async throws {
+        let folder = try ScratchDirectory()
+        for reply in [StubResponse(fields: ["Content-Encoding": "nonsense"], body: "x"), .gzip("no gzip at all")] {
+            let server = try TestServer { _ in reply }
+            await expectEqual(failure(try download(server, to: folder.url("file")))?.code, .cannotDecodeContent)
+            expectEmpty(folder.names)
+        }
     }
 }

@@ -51,6 +51,22 @@ import Testing
         expectEqual(task.body(50_001), "refuse: the server sent more than the remaining range")
     }
 
+    @Test func `a compressed response that overflows libcurl's memory during a pause is read in small pieces, once`() throws {
+        for (fields, ending) in [
+            (["Content-Encoding: gzip"], "release slot, waiting, enqueue first"), ([], "release slot, end transfer-failed"),
+        ] {
+            let task = try TaskTranscript(kind: .download, to: .file(Self.destination))
+            task.start()
+            _ = try task.head(200, lines: fields[...])
+            expectEqual(task.endTransfer(.transferFailed, curlCode: 27), ending)
+            expectEqual(task.readsSmallPieces, !fields.isEmpty)
+            guard task.readsSmallPieces else { continue }
+            task.startNextAttempt()
+            _ = try task.head(200, lines: fields[...])
+            expectEqual(task.endTransfer(.transferFailed, curlCode: 27), "release slot, end transfer-failed")
+        }
+    }
+
     @Test func `206 without a range request is refused`() throws {
         let task = try TaskTranscript(kind: .download, to: .file(Self.destination))
         task.start()

@@ -107,13 +107,13 @@ final class TaskTranscript {
     /// Ends the transfer. `code`: why it has no complete response.
     func endTransfer(
         _ code: HTTPSessionError.Code? = nil, authorities: [String]? = nil, lacking cause: Cause? = nil,
-        _ change: (inout TransferFacts) -> Void = { _ in }
+        curlCode: Int32? = nil, _ change: (inout TransferFacts) -> Void = { _ in }
     ) -> String {
         var facts = TransferFacts()
         change(&facts)
         let failure = code.map {
             TransferFailure(
-                HTTPSessionError($0, "failed"), authorities: authorities,
+                HTTPSessionError($0, "failed", context: .init(curlCode: curlCode)), authorities: authorities,
                 missingPath: cause.map { TransferFailure.MissingPath(cause: $0) })
         }
         machine.transferFinished(facts, failure, now: now)
@@ -132,6 +132,7 @@ final class TaskTranscript {
     var metrics: TransferMetrics { machine.metrics }
     var logins: TaskLogins { machine.logins }
     var needsFreshConnection: Bool { machine.needsFreshConnection }
+    var readsSmallPieces: Bool { machine.readsSmallPieces }
     var question: Int { machine.question }
     /// The result: "200", or the code of the error.
     var ending: String? {
