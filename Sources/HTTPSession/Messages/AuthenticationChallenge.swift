@@ -6,7 +6,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     public struct ProtectionSpace: Hashable, Sendable {
         /// The origin of the server, or of the proxy if a proxy sends the challenge.
         public let origin: Origin
-        /// The value of the `realm` parameter; empty if there is none.
+        /// The value of the `realm` parameter; empty if there is none. In a field that is not UTF-8, it is read as ISO 8859-1.
         public let realm: String
         /// Whether a proxy sends the challenge.
         public let isProxy: Bool
@@ -55,7 +55,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     /// ``AuthenticateField/most`` challenges are read, and unknown schemes are ignored.
     package static func all(in head: ResponseHead, from origin: Origin) -> [AuthenticationChallenge] {
         let isProxy = head.statusCode == 407
-        return head.values(of: isProxy ? "proxy-authenticate" : "www-authenticate", limit: 32)
+        return head.distinctValues(of: isProxy ? "proxy-authenticate" : "www-authenticate", limit: 32)
             .flatMap { AuthenticateField.challenges(in: $0) }
             .prefix(AuthenticateField.most)
             .compactMap { raw in

@@ -61,6 +61,52 @@ public struct ResponseHead: Hashable, Sendable {
         return values
     }
 
+    /// Whether the field's first value has exactly the bytes of a text; `nil` if the field is absent. A text from ``firstValue(of:)`` may have
+    /// other bytes than the field, because it repairs them.
+    func firstValue(of name: StaticString, isExactly text: String) -> Bool? {
+        var isSame: Bool?
+        forEachValue(of: name) { value in
+            isSame = ResponseHead.withoutBlanks(value).elementsEqual(text.utf8)
+            return false
+        }
+        return isSame
+    }
+
+    /// The field's first value as a URI reference. If it is not UTF-8, its bytes beyond ASCII are percent-encoded as they were received (RFC 3986
+    /// section 2.1): a repaired reference would lead to another resource.
+    package func firstReference(of name: StaticString) -> String? {
+        var reference: String?
+        forEachValue(of: name) { value in
+            let bytes = ResponseHead.withoutBlanks(value)
+            reference =
+                String(validating: bytes, as: UTF8.self) == nil
+                ? ResponseHead.text(Array(bytes.flatMap(ResponseHead.percentEncoded))) : ResponseHead.text(value)
+            return false
+        }
+        return reference
+    }
+
+    private static func percentEncoded(_ byte: UInt8) -> [UInt8] {
+        guard byte >= 0x80 else { return [byte] }
+        let digits = Array("0123456789ABCDEF".utf8)
+        return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
+    }
+
+    /// The field's values in order, one for each line. A value that is not UTF-8 is read as ISO 8859-1, as HTTP once defined it (RFC 9110 section
+    /// 5.5), so that values of different bytes stay different.
+    func distinctValues(of name: StaticString, limit: Int = .max) -> [String] {
+        var values: [String] = []
+        forEachValue(of: name) { value in
+            let bytes = ResponseHead.withoutBlanks(value)
+            values.append(
+                String(validating: bytes, as: UTF8.self) == nil
+                    ? ResponseHead.text(Array(String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) })).utf8))
+                    : ResponseHead.text(value))
+            return values.count < limit
+        }
+        return values
+    }
+
     /// Whether lines of this field differ in a byte. A field that may have only one value is then invalid (RFC 9110 section 5.3).
     package func hasDifferentValues(of name: StaticString) -> Bool {
         // A part of the head's bytes, which do not move during the loop.
@@ -238,6 +284,8 @@ public struct ResponseHead: Hashable, Sendable {
         guard value.contains(where: { $0 == 0x0D || $0 == 0x00 }) else { return String(decoding: value, as: UTF8.self) }
         return String(decoding: value.map { $0 == 0x0D || $0 == 0x00 ? 0x20 : $0 }, as: UTF8.self)
     }
+
+    private static func text(_ bytes: [UInt8]) -> String { bytes.withUnsafeBufferPointer(text) }
 
     /// The bytes of a value without the whitespace around it.
     private static func withoutBlanks(_ bytes: UnsafeBufferPointer<UInt8>) -> UnsafeBufferPointer<UInt8> {

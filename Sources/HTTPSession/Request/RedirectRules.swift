@@ -16,7 +16,7 @@ package enum RedirectRules {
     package static func decide(
         _ head: ResponseHead, for request: TransferRequest, allowsInsecure: Bool, forwarding further: Set<HTTPField.Name> = []
     ) -> Decision {
-        guard [301, 302, 303, 307, 308].contains(head.statusCode), let location = head.firstValue(of: "location"),
+        guard [301, 302, 303, 307, 308].contains(head.statusCode), let location = head.firstReference(of: "location"),
             !location.isEmpty
         else { return .none }
         var target: URL

@@ -46,8 +46,8 @@ struct FileValidator: Hashable, Sendable {
             return false
         }
         switch validator {
-        case .entityTag(let tag): return head.firstValue(of: "etag").map { $0.isExactly(tag) } ?? true
-        case .lastModified(let date): return head.firstValue(of: "last-modified").map { $0.isExactly(date) } ?? true
+        case .entityTag(let tag): return head.firstValue(of: "etag", isExactly: tag) ?? true
+        case .lastModified(let date): return head.firstValue(of: "last-modified", isExactly: date) ?? true
         }
     }
 

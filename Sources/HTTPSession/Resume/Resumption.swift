@@ -112,7 +112,7 @@ struct Resumption: Hashable, Sendable {
             else { return .restart }
             switch basis {
             case .digest: return .complete
-            case .validator(.entityTag(let tag)) where head.firstValue(of: "etag").isExactly(tag): return .complete
+            case .validator(.entityTag(let tag)) where head.firstValue(of: "etag", isExactly: tag) == true: return .complete
             case .validator: return .restart
             }
         default: return .keep
@@ -132,10 +132,10 @@ struct Resumption: Hashable, Sendable {
         switch basis {
         case .digest: return .append(total: complete)
         case .validator(.entityTag(let tag)):
-            return head.firstValue(of: "etag").isExactly(tag) ? .append(total: complete) : .restart
+            return head.firstValue(of: "etag", isExactly: tag) == true ? .append(total: complete) : .restart
         case .validator(.lastModified(let date)):
             let isSame =
-                head.firstValue(of: "last-modified").map { $0.isExactly(date) } ?? (rangeTotal != nil && rangeTotal == total)
+                head.firstValue(of: "last-modified", isExactly: date) ?? (rangeTotal != nil && rangeTotal == total)
             return isSame ? .append(total: complete) : .restart
         }
     }

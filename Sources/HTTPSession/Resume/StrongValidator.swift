@@ -17,12 +17,14 @@ enum StrongValidator: Hashable, Sendable {
         if let tag = head.firstValue(of: "etag") {
             // A date beside a weak tag may not be used either (section 13.1.5): the server knows a better validator, and calls it
             // weak.
-            guard let validator = StrongValidator(entityTag: tag) else { return nil }
+            guard let validator = StrongValidator(entityTag: tag), head.firstValue(of: "etag", isExactly: tag) == true else {
+                return nil
+            }
             self = validator
             return
         }
         guard let text = head.firstValue(of: "last-modified"), let validator = StrongValidator(lastModified: text),
-            let modified = HTTPDate.parse(text, now: now),
+            head.firstValue(of: "last-modified", isExactly: text) == true, let modified = HTTPDate.parse(text, now: now),
             let date = head.firstValue(of: "date").flatMap({ HTTPDate.parse($0, now: now) }),
             date.timeIntervalSince(modified) >= 1
         else { return nil }

@@ -12,7 +12,7 @@ extension UploadMachine {
         switch request {
         case .create(let size):
             count = size
-            if let location = head.firstValue(of: "location"), let refusal = take(location: location, from: url) {
+            if let location = head.firstReference(of: "location"), let refusal = take(location: location, from: url) {
                 return .refuse(refusal)
             }
         case .append(_, let size): count = size
@@ -48,7 +48,7 @@ extension UploadMachine {
     private mutating func draftCreated(_ head: ResponseHead, from url: URL, _ count: Int64, isComplete: Bool?) -> Verdict {
         // A server that does not know the draft does not send its fields.
         if count == length, isComplete == nil { return .final }
-        if let location = head.firstValue(of: "location"), let refusal = take(location: location, from: url) {
+        if let location = head.firstReference(of: "location"), let refusal = take(location: location, from: url) {
             return .refuse(refusal)
         }
         guard location != nil else { return .refuse(Refusal("the server created an upload without a location")) }

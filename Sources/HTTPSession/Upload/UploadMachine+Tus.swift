@@ -31,7 +31,7 @@ extension UploadMachine {
         guard head.firstValue(of: "tus-resumable") == UploadMachine.tusVersion else {
             return .refuse(UploadMachine.versionMismatch(head))
         }
-        guard let location = head.firstValue(of: "location"), !location.isEmpty else {
+        guard let location = head.firstReference(of: "location"), !location.isEmpty else {
             return .refuse(Refusal("the server created an upload without a location"))
         }
         if let refusal = take(location: location, from: url) { return .refuse(refusal) }
