@@ -204,7 +204,7 @@ extension HTTPSessionManager {
     private func handlers(
         beside own: TransferHandlers?
     ) -> (TransferHandlers, ServerTrustDecisions?, ClientCertificateDecisions?) {
-        let settings = core.settings
+        let (settings, handlers) = (core.settings, self.handlers)
         let decisions = handlers.serverTrust == nil ? nil : settings.decisions
         let identities = handlers.clientCertificate == nil ? nil : settings.identities
         guard let own else { return (handlers, decisions, identities) }
@@ -242,17 +242,19 @@ extension HTTPSessionManager {
 
     /// Ends the session when its last task has finished. Tasks that are made later fail with ``HTTPSessionError/Code/sessionInvalidated``.
     ///
-    /// Tasks that were not started fail as well. The last event of the session is ``SessionEvent/sessionInvalidated``. The ``shared`` session
-    /// ignores this call.
+    /// Tasks that were not started fail as well. The last event of the session is ``SessionEvent/sessionInvalidated``; then the session releases its
+    /// monitors and handlers. The ``shared`` session ignores this call.
     public func finishTasksAndInvalidate() { core.invalidate(cancelsTasks: false, session: self) }
 
     /// Ends the session and cancels its tasks. Tasks that are made later fail with ``HTTPSessionError/Code/sessionInvalidated``.
     ///
-    /// The last event of the session is ``SessionEvent/sessionInvalidated``. The ``shared`` session ignores this.
+    /// The last event of the session is ``SessionEvent/sessionInvalidated``; then the session releases its monitors and handlers. The ``shared``
+    /// session ignores this.
     public func invalidateAndCancel() { core.invalidate(cancelsTasks: true, session: self) }
 
     /// Ends the session and waits until its tasks and connections have ended, its files are written and its last event is delivered. The files
-    /// are those of cookies and of Strict-Transport-Security. For the ``shared`` session, the call has no effect and returns at once.
+    /// are those of cookies and of Strict-Transport-Security. The session has then released its monitors and handlers. For the ``shared`` session, the
+    /// call has no effect and returns at once.
     ///
     /// A session without references ends with its last task. The thread that releases the last reference waits until the connections are closed
     /// and the files are written: milliseconds, or longer on a slow disk. If that thread must not wait, call this method before you release the

@@ -21,8 +21,8 @@ public final class HTTPSessionManager: Sendable {
     public let baseURL: URL?
     /// The configuration that the session was made with.
     public let configuration: SessionConfiguration
-    /// The handlers of tasks that have none of their own.
-    public let handlers: TransferHandlers
+    /// The handlers of tasks that have none of their own; none when the session has ended (``close(cancelingTasks:)``), which releases them.
+    public var handlers: TransferHandlers { core.handlers.current }
     /// The serializer that puts parameters into requests.
     public let requestSerializer: any RequestSerializer
     /// The validation of responses in ``TransferTask/data()`` and the other methods that return a value.
@@ -119,13 +119,12 @@ public final class HTTPSessionManager: Sendable {
         try configuration.securityPolicy.requireSecure(base)
         self.baseURL = base
         self.configuration = configuration
-        self.handlers = handlers
         self.requestSerializer = requestSerializer
         self.validation = validation
         self.completionGroup = completionGroup
         core = try SessionCore(
             settings: SessionSettings(configuration, credentials: credentials, path: reachability, transport: transport),
-            monitors: monitors)
+            handlers: handlers, monitors: monitors)
         self.completionQueue = completionQueue ?? core.outbox.queue
     }
 

@@ -4,6 +4,9 @@
 /// If the transfer ends in the meantime, the handler's Swift task is canceled and its answer is ignored. If a handler is `nil`, the documented
 /// default applies.
 ///
+/// A task releases its handlers when it has finished, and a session when it has ended. A data or upload task with interceptors keeps its handlers until
+/// the task is released or the session has ended, because a serializer may ask the interceptors.
+///
 /// A task may have handlers of its own. Each that is set replaces the session's handler of the same name for this task, and the session's others remain:
 /// <doc:HTTPSession#Handlers-and-options-of-a-task>.
 public struct TransferHandlers: Sendable {

@@ -9,6 +9,7 @@ internal import Synchronization
 final class SessionCore: Sendable {
     let settings: SessionSettings
     let outbox: SessionOutbox
+    let handlers: SessionHandlers
     private let mailbox: Mailbox<SessionCommand>
     private let thread: LoopThread
     private let isInvalidated = Atomic(false)
@@ -16,7 +17,9 @@ final class SessionCore: Sendable {
     private let unstarted = Locked(Unstarted())
     private static let lastID = Atomic<UInt64>(0)
 
-    init(settings: SessionSettings, monitors: [any EventMonitor]) throws(HTTPSessionError) {
+    init(
+        settings: SessionSettings, handlers: TransferHandlers, monitors: [any EventMonitor]
+    ) throws(HTTPSessionError) {
         let mailbox = Mailbox<SessionCommand>()
         let namespace = settings.configuration.networkNamespace
         let outbox = SessionOutbox(
@@ -40,8 +43,10 @@ final class SessionCore: Sendable {
         }
         self.settings = settings
         self.outbox = outbox
+        self.handlers = SessionHandlers(handlers)
         self.mailbox = mailbox
         if let error = failure.withLock({ $0 }) { throw error }
+        outbox.onInvalidation { [handlers = self.handlers] in handlers.end() }
     }
 
     deinit {

@@ -9,9 +9,9 @@ final class SessionOutbox: Sendable {
     /// The delivery queue. It is serial: events and callbacks run one after another.
     let queue: DispatchQueue
     private let telemetry: Telemetry
-    private let monitors: [any EventMonitor]
-    /// The monitors that also receive results of callbacks and the session's end.
-    private let observers: [any SessionObserver]
+    /// Whether the session was made with monitors.
+    private let hasMonitors: Bool
+    private let monitors: Locked<Monitors>
     private let subscriptions = Locked(Subscriptions())
     /// The number of ``SessionEvents`` that receive events.
     private let subscriptionCount = Atomic(0)
@@ -36,6 +36,13 @@ final class SessionOutbox: Sendable {
         var isAnnounced = false
     }
 
+    /// The monitors, until the session has ended.
+    private struct Monitors: Sendable {
+        var all: [any EventMonitor] = []
+        /// The monitors that also receive results of callbacks and the session's end.
+        var observers: [any SessionObserver] = []
+    }
+
     private struct Subscriptions: Sendable {
         var buffers: [EventBuffer] = []
         var haveEnded = false
@@ -47,6 +54,8 @@ final class SessionOutbox: Sendable {
         var endings: [(task: TransferTask, ending: TransferTask.Ending)] = []
         /// The Swift tasks that have awaited the head of a stream's response.
         var awaiters: [TransferTask.Awaiters] = []
+        /// The tasks whose handlers are released when the events are delivered.
+        var handled: [TransferTask] = []
 
         var isEmpty: Bool { results.isEmpty && events.isEmpty }
         /// The tasks and responses, if all events are of successful tasks; `nil` otherwise. Their log lines and counters may wait.
@@ -66,6 +75,8 @@ final class SessionOutbox: Sendable {
         /// The successful tasks for the log and the counters; their events had no other receiver when they occurred.
         var successes: [Telemetry.Success] = []
         var objects: [any Sendable] = []
+        /// The tasks whose handlers are to be released.
+        var handled: [TransferTask] = []
         var delay: HandoverDelay
     }
 
@@ -79,13 +90,13 @@ final class SessionOutbox: Sendable {
         queue = DispatchQueue(label: name)
         self.isInOtherNamespace = isInOtherNamespace
         self.telemetry = telemetry
-        self.monitors = monitors
+        hasMonitors = !monitors.isEmpty
+        self.monitors = Locked(Monitors(all: monitors, observers: monitors.compactMap { $0 as? any SessionObserver }))
         handover = Locked(Collected(delay: HandoverDelay(duration: delay)))
-        observers = monitors.compactMap { $0 as? any SessionObserver }
     }
 
     /// Whether a monitor or a subscription receives the events that neither the log nor the counters need.
-    var reportsDetails: Bool { !monitors.isEmpty || subscriptionCount.load(ordering: .relaxed) > 0 }
+    var reportsDetails: Bool { hasMonitors || subscriptionCount.load(ordering: .relaxed) > 0 }
 
     // MARK: Events as a sequence
 
@@ -131,6 +142,7 @@ final class SessionOutbox: Sendable {
         batch.withLock { batch in
             batch.results.append((task, result))
             batch.events.append(.taskCompleted(task, result))
+            if task.hasHandlers { batch.handled.append(task) }
         }
     }
 
@@ -167,24 +179,26 @@ final class SessionOutbox: Sendable {
                 if !waiting.isEmpty { awaiters.append(waiting) }
             }
             let buffers = receivers
-            if let now, monitors.isEmpty, buffers.isEmpty, current.endings.isEmpty, let successes = current.successes {
+            if let now, !hasMonitors, buffers.isEmpty, current.endings.isEmpty, let successes = current.successes {
                 collected.delay.add(successes.count + objects.count, now: now)
                 for (task, response) in successes { collected.successes.append(telemetry.success(of: task, response)) }
                 collected.objects += objects
+                collected.handled += current.handled
                 current = Batch()
                 objects = []
                 guard collected.delay.isDue(now: now) else { return (awaiters, collected.delay.deadline) }
             }
             guard !current.isEmpty || !objects.isEmpty || collected.delay.deadline != nil else { return (awaiters, nil) }
-            let box = SendingBox((collected.successes, current, objects + collected.objects))
-            (collected.successes, collected.objects) = ([], [])
+            let box = SendingBox((collected.successes, current, objects + collected.objects, collected.handled))
+            (collected.successes, collected.objects, collected.handled) = ([], [], [])
             collected.delay.end()
             current = Batch()
             objects = []
             deliver { [self] in
-                guard let (earlier, batch, _) = box.take() else { return }
+                guard let (earlier, batch, _, handled) = box.take() else { return }
                 telemetry.record(earlier)
                 publish(batch, to: buffers)
+                for task in handled + batch.handled { task.releaseHandlers() }
             }
             return (awaiters, nil)
         }
@@ -198,23 +212,25 @@ final class SessionOutbox: Sendable {
     }
 
     private func publish(_ batch: Batch, to buffers: [EventBuffer]) {
+        let monitors = hasMonitors ? self.monitors.withLock { $0 } : Monitors()
         var callbacks: [UInt64: EndCallbacks] = [:]
         for (task, ending) in batch.endings { callbacks[task.id] = ending.notify(task) }
         for event in batch.events {
             telemetry.handle(event)
-            for monitor in monitors { monitor.handle(event) }
+            for monitor in monitors.all { monitor.handle(event) }
             for buffer in buffers { buffer.append(event) }
             event.notifyHandlers()
-            guard !observers.isEmpty, case .taskCompleted(let task, let result) = event else { continue }
-            report(task, result, callbacks[task.id])
+            guard !monitors.observers.isEmpty, case .taskCompleted(let task, let result) = event else { continue }
+            report(task, result, callbacks[task.id], to: monitors.observers)
         }
     }
 
     /// Reports the end of a task to the observers, after its callbacks have run.
     private func report(
-        _ task: TransferTask, _ result: Result<TransferResponse, HTTPSessionError>, _ callbacks: EndCallbacks?
+        _ task: TransferTask, _ result: Result<TransferResponse, HTTPSessionError>, _ callbacks: EndCallbacks?,
+        to observers: [any SessionObserver]
     ) {
-        let report = { @Sendable [observers] (serializations: [TransferTask.Serialization]) in
+        let report = { @Sendable (serializations: [TransferTask.Serialization]) in
             for observer in observers { observer.taskDidComplete(task, result, serializations) }
         }
         if let callbacks { callbacks.notify(queue, report) } else { report([]) }
@@ -246,13 +262,20 @@ final class SessionOutbox: Sendable {
         if hasEnded { body() }
     }
 
+    /// Notifies the observers of the session's end, and releases all monitors.
+    private func endMonitors(_ session: (any AnyObject & Sendable)?) {
+        var former = Monitors()
+        monitors.withLock { swap(&former, &$0) }
+        if let session { for observer in former.observers { observer.sessionDidInvalidate(session) } }
+    }
+
     func announceInvalidation() {
         announce(.sessionInvalidated)
         flush()
         let box = SendingBox(invalidation.withLock { $0.session.take() })
         deliver { [self] in
             let session = box.take() ?? nil
-            if let session { for observer in observers { observer.sessionDidInvalidate(session) } }
+            endMonitors(session)
             endSubscriptions()
             var closers: [@Sendable () -> Void] = []
             invalidation.withLock { invalidation in

@@ -143,7 +143,7 @@ extension TaskDriver {
     var userObjects: any Sendable {
         let taskHasAll =
             job.segments.isEmpty && segments.isEmpty && job.upload == nil && machine.redirectCount == 0
-            && task.handlers.interceptors.isEmpty
+            && !task.hasInterceptors
         return taskHasAll ? task : UserObjects(task: task, job: job, segments: segments, requests: machine.requests)
     }
 

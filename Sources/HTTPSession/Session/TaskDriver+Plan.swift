@@ -33,7 +33,7 @@ extension TaskDriver {
         }
         // While a response waits for its reader or handler, libcurl keeps the bytes to which one read decompresses. Beyond 64 MiB it fails with
         // "out of memory", so a read is kept small.
-        if machine.kind == .stream || (plan.decompresses && task.handlers.response != nil) { plan.bufferSize = 16 << 10 }
+        if machine.kind == .stream || (plan.decompresses && machine.rules.handlers.contains(.response)) { plan.bufferSize = 16 << 10 }
         // libcurl checks the rate after it has read up to a hundred buffers, so a hundred buffers hold the bytes of one second.
         if let rate = settings.configuration.maximumReceiveRate {
             plan.bufferSize = Int(max(1_024, min(Int64(plan.bufferSize), rate / 100)))

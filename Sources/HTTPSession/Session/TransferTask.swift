@@ -47,7 +47,9 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// The request of the task as it was made; redirects and interceptors do not change it.
     public let request: TransferRequest
     let core: SessionCore
-    let handlers: TransferHandlers
+    /// Whether the task was made with handlers, and with interceptors.
+    let hasHandlers: Bool
+    let hasInterceptors: Bool
     /// The decisions of ``TransferHandlers/serverTrust``; `nil` if there is no such handler.
     let decisions: ServerTrustDecisions?
     /// The choices of ``TransferHandlers/clientCertificate``; `nil` if there is no such handler.
@@ -85,6 +87,8 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         /// Made for the first reader of the progress.
         var broadcast: Broadcast<TransferProgress>?
         var watchers: [Broadcast<TransferProgress>.Callback] = []
+        /// The handlers of a task that has not finished.
+        @BoxedOptional var handlers: TransferHandlers?
 
         /// The response of a stream whose body has not ended. A task that is being canceled waits for its end instead.
         var currentResponse: TransferResponse? { isCancelled ? nil : arrivingResponse }
@@ -102,13 +106,33 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         request = specification.request
         if case .reader(let buffer) = specification.destination { chunkBuffer = buffer } else { chunkBuffer = nil }
         isRepeatable = job.isRepeatable(specification.kind)
-        mayHaveUserObjects = !handlers.isEmpty || !validation.checks.isEmpty || job.mayHaveUserObjects
-        self.handlers = handlers
+        hasHandlers = !handlers.isEmpty
+        hasInterceptors = !handlers.interceptors.isEmpty
+        mayHaveUserObjects = hasHandlers || !validation.checks.isEmpty || job.mayHaveUserObjects
         self.core = core
         self.validation = validation
         self.decisions = decisions
         self.identities = identities
-        shared = Locked(Shared(kind: specification.kind, job: job))
+        var shared = Shared(kind: specification.kind, job: job)
+        if hasHandlers { shared.handlers = handlers }
+        self.shared = Locked(shared)
+    }
+
+    /// The task's handlers; none when it has finished, unless a serializer may ask its interceptors.
+    var handlers: TransferHandlers {
+        guard hasHandlers else { return TransferHandlers() }
+        return shared.withLock { $0.handlers } ?? core.handlers.kept(of: id) ?? TransferHandlers()
+    }
+
+    /// Releases the handlers of a task that has finished. Called on the delivery queue, because their objects are the user's.
+    func releaseHandlers() {
+        let (handlers, isSuccess) = shared.withLock { shared in
+            if case .success = shared.result { (shared.handlers, true) } else { (shared.handlers, false) }
+        }
+        // Kept before they are taken away, so that a serializer finds them at any time.
+        if isSuccess, isRepeatable, hasInterceptors, let handlers { core.handlers.keep(handlers, of: id) }
+        shared.withLock { $0.handlers = nil }
+        withExtendedLifetime(handlers) {}
     }
 
     /// The kind of the task. A response handler may turn a data task into a download.
@@ -315,6 +339,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     deinit {
         // The task never started, and without a reference nothing can start it: its callbacks never run.
         for completion in shared.withLock({ $0.completions }) { completion.group?.leave() }
+        if hasInterceptors, isRepeatable { core.handlers.remove(of: id) }
     }
 
     /// The task's number, its method and its URL without secrets.

@@ -95,6 +95,92 @@ import Testing
         _ = try await slow.response
     }
 
+    /// A monitor, interceptor or capture of a handler, whose release a test observes by a weak reference.
+    private final class Captured: EventMonitor, RequestInterceptor {
+        func handle(_ event: SessionEvent) {}
+    }
+
+    @Test(arguments: ["response", "redirect", "challenge", "serverTrust", "clientCertificate", "didContinue"], [true, false])
+    func `a finished task releases its handlers`(_ name: String, succeeds: Bool) async throws {
+        let server = try TestServer { _ in succeeds ? StubResponse(body: "x") : .none() }
+        let session = try localSession()
+        weak var captured: Captured?
+        let task: TransferTask
+        do {
+            let object = Captured()
+            captured = object
+            var handlers = TransferHandlers()
+            switch name {
+            case "response": handlers.response = { _ in withExtendedLifetime(object) { .allow } }
+            case "redirect": handlers.redirect = { _ in withExtendedLifetime(object) { .follow } }
+            case "challenge": handlers.challenge = { _ in withExtendedLifetime(object) { .cancel } }
+            case "serverTrust": handlers.serverTrust = { _ in withExtendedLifetime(object) { .performDefaultHandling } }
+            case "clientCertificate": handlers.clientCertificate = { _ in withExtendedLifetime(object) { .cancel } }
+            default: handlers.didContinue = { _, _ in withExtendedLifetime(object) {} }
+            }
+            task = session.dataTask(for: TransferRequest(url: server.url()), handlers: handlers)
+        }
+        await expectEqual(failure(task)?.code, succeeds ? nil : .connectionLost)
+        while captured != nil { await Task.yield() }
+        // A task that never starts releases them as well.
+        let unstarted: TransferTask
+        do {
+            let object = Captured()
+            captured = object
+            unstarted = session.dataTask(
+                for: TransferRequest(url: server.url()),
+                handlers: TransferHandlers(response: { _ in withExtendedLifetime(object) { .allow } }), startsImmediately: false)
+        }
+        #expect(captured != nil)
+        unstarted.cancel()
+        while captured != nil { await Task.yield() }
+        withExtendedLifetime((task, unstarted, session)) {}
+    }
+
+    @Test(arguments: ["close", "invalidate", "finish"])
+    func `a session that has ended releases its monitors, handlers and interceptors`(_ end: String) async throws {
+        let gate = try Gate()
+        let server = try TestServer { $0.path == "/held" ? StubResponse(body: "x").held(by: gate) : StubResponse(body: "x") }
+        weak var monitor: Captured?
+        weak var handler: Captured?
+        weak var interceptor: Captured?
+        weak var ownInterceptor: Captured?
+        let session: HTTPSessionManager
+        let (finished, held): (TransferTask, TransferTask)
+        do {
+            let objects = (0..<4).map { _ in Captured() }
+            (monitor, handler, interceptor, ownInterceptor) = (objects[0], objects[1], objects[2], objects[3])
+            let handlers = TransferHandlers(
+                response: { [handler = objects[1]] _ in withExtendedLifetime(handler) { .allow } }, interceptors: [objects[2]])
+            session = try HTTPSessionManager(configuration: localConfiguration(), handlers: handlers, monitors: [objects[0]])
+            finished = session.dataTask(
+                for: TransferRequest(url: server.url()), handlers: TransferHandlers(interceptors: [objects[3]]))
+            _ = try await finished.response
+            held = session.dataTask(for: TransferRequest(url: server.url("/held")))
+        }
+        try await server.awaitRequests(2)
+        // The task under way, and a serializer of the finished one, may still ask them.
+        #expect(monitor != nil && handler != nil && interceptor != nil && ownInterceptor != nil)
+        switch end {
+        case "close": await session.close()
+        case "invalidate":
+            session.invalidateAndCancel()
+            while monitor != nil || handler != nil || interceptor != nil || ownInterceptor != nil { await Task.yield() }
+        default:
+            session.finishTasksAndInvalidate()
+            #expect(monitor != nil && handler != nil)
+            gate.open()
+            try await expectEqual(held.data(), Data("x".utf8))
+            while monitor != nil || handler != nil || interceptor != nil || ownInterceptor != nil { await Task.yield() }
+        }
+        expectNil(monitor)
+        expectNil(handler)
+        expectNil(interceptor)
+        expectNil(ownInterceptor)
+        expectNil(session.handlers.response)
+        withExtendedLifetime((session, finished, held)) {}
+    }
+
     @Test func `a task that has finished is released while another task is under way`() async throws {
         let gate = try Gate()
         let server = try TestServer {
