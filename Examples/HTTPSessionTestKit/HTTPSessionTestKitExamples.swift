@@ -40,7 +40,8 @@ struct HTTPSessionTestKitExamples {
         transport.stub(
             "/v1/users/7", with: .failing(.connectionRefused),
             StubResponse(body: .pattern(10_000)).cut(afterBodyBytes: 5_000, .reset),
-            .never, StubResponse(body: #"{"name": "Grace"}"#).delayed(.seconds(5)))
-        print(try await model.user().name, transport.elapsedTime > .seconds(65))
+            StubResponse(body: #"{"name": "Grace"}"#).delayed(.seconds(5)), .never)
+        print(try await model.user().name, transport.elapsedTime > .seconds(5))
+        do { _ = try await model.user() } catch { print(error, transport.elapsedTime > .seconds(65)) }
     }
 }

@@ -49,6 +49,34 @@ struct ScriptedTimeTests {
         expectEqual(transport.elapsedTime, .seconds(60))
     }
 
+    @Test func `a silent server is reported after 60 seconds, although four retries are allowed`() async throws {
+        let transport = ScriptedTransport()
+        transport.stub("/", with: .never)
+        let error = await #expect(throws: HTTPSessionError.self) { try await session(transport).get("/").response }
+        expectEqual(error?.code, .timedOut)
+        expectEqual(transport.elapsedTime, .seconds(60))
+        expectEqual(transport.requests.count, 1)
+    }
+
+    @Test func `connections that are lost after 25 silent seconds are reported after 60 seconds`() async throws {
+        let transport = ScriptedTransport()
+        transport.stub("/", with: .none(.reset).delayed(.seconds(25)))
+        let error = await #expect(throws: HTTPSessionError.self) { try await session(transport).get("/").response }
+        expectEqual(error?.code, .timedOut)
+        expectEqual(error?.reason, "the server sent nothing for 60.0 seconds in several attempts")
+        // With the waits before two retries.
+        #expect((.seconds(60) ... .seconds(62)).contains(transport.elapsedTime), "\(transport.elapsedTime)")
+        expectEqual(transport.requests.count, 3)
+    }
+
+    @Test func `slow responses are retried by their status as often as the policy allows`() async throws {
+        let transport = ScriptedTransport()
+        transport.stub("/", with: StubResponse(503).delayed(.seconds(50)))
+        try await expectEqual(session(transport).get("/").response.statusCode, 503)
+        expectEqual(transport.requests.count, 5)
+        #expect(transport.elapsedTime >= .seconds(250))
+    }
+
     @Test func `slow pieces keep a request alive until the resource timeout`() async throws {
         let transport = ScriptedTransport()
         transport.stub("/", with: StubResponse(body: .zeros(1 << 20)).pieces(of: 1_024, after: .delay(.seconds(30))))

@@ -51,9 +51,19 @@ public struct SessionConfiguration: Sendable {
 
     // MARK: Limits
 
-    /// The limit of one attempt's time for name resolution, TCP and TLS together, from 1 ms to 10 years; 30 s by default.
+    /// The limit of one attempt's time for name resolution, TCP and TLS together, from 1 ms to 10 years; 30 s by default. The attempts have the
+    /// ``requestTimeout`` together.
     public var connectTimeout = Duration.seconds(30)
-    /// The longest time in which an attempt sends and receives nothing, from 1 ms to 10 years; 60 s by default.
+    /// The longest time for which the server may be silent, from 1 ms to 10 years; 60 s by default. Then the task fails with
+    /// ``HTTPSessionError/Code/timedOut``, however many retries are left.
+    ///
+    /// The time runs while an attempt connects, and since the last byte was sent or received. Attempts that fail without a response are added up: after
+    /// one that was lost after 40 s of silence, the next one has 20 s. It does not run while the task is suspended, in a queue, before a retry, while
+    /// it waits for connectivity, and while a handler or the reader of the response is busy. A response of any status restarts it.
+    ///
+    /// Two kinds of attempts are retried when the time has passed, and each has the complete time: a download that continues behind the bytes that it
+    /// has received, or a resumable upload behind those that it has sent; and every attempt under a policy without a limit of retries
+    /// (``RetryPolicy/persistent``).
     public var requestTimeout = Duration.seconds(60)
     /// The limit of a task's total time, with all waits, from 1 ms to 10 years; 7 days by default.
     public var resourceTimeout = Duration.seconds(7 * 24 * 3600)

@@ -19,6 +19,8 @@ struct RetryMachine: Sendable {
         var isDeadConnection = false
         /// Whether the attempt received bytes that the next one keeps.
         var hasProgressed = false
+        /// Whether the server has sent nothing for the request timeout, in all attempts together.
+        var isSilence = false
         /// Whether one side refused the handshake: an untrusted server, or one that rejects this client. A retry would fail
         /// alike.
         var isHandshakeRefusal = false
@@ -52,7 +54,7 @@ struct RetryMachine: Sendable {
 
     /// Decides about a failure. `remaining`: the time until the resource timeout. `draw`: 64 random bits.
     mutating func decide(_ failure: Failure, remaining: Int64, draw: UInt64) -> Decision {
-        guard failure.isRepeatable, isRetryable(failure) else { return .giveUp }
+        guard failure.isRepeatable, !failure.isSilence, isRetryable(failure) else { return .giveUp }
         if failure.hasProgressed { progressed() }
         if failure.isDeadConnection, !hasRetriedDeadConnection {
             hasRetriedDeadConnection = true

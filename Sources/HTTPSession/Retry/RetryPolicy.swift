@@ -4,6 +4,9 @@
 /// with an `Idempotency-Key` field, and requests of which nothing was sent. Uploads are also retried if the server reports how
 /// many bytes it has received (``UploadProtocol``).
 ///
+/// A server that is silent for the ``SessionConfiguration/requestTimeout``, in all attempts together, is not asked again, unless a transfer continues or
+/// ``maximumRetries`` is `nil`.
+///
 /// The delay before each retry is random, between zero and a limit that doubles each time (full jitter). A `Retry-After` field
 /// of the server overrides it. All retries of a session to one host share a budget, which limits the load on a failing server.
 ///

@@ -16,7 +16,7 @@ extension TaskMachine {
     /// The destination of the next `count` bytes of the body. `arrived` returns the bytes received so far, before decompression.
     mutating func destination(of count: Int, now: Int64, arrived: () -> Int64?) -> ByteDestination {
         self.now = now
-        noteActivity()
+        noteReceived()
         switch attempt.body {
         case .undecided: return .undecided
         case .buffered, .errorBody: return .memory
@@ -73,5 +73,9 @@ extension TaskMachine {
         }
     }
 
+    /// Something was sent.
     mutating func noteActivity() { _ = stateMachine.handle(.activity, now: now) }
+
+    /// Something was received, or there is another reason for the server's silence: the request timeout restarts.
+    mutating func noteReceived() { _ = stateMachine.handle(.silenceEnded, now: now) }
 }

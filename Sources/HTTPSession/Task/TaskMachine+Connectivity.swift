@@ -75,6 +75,7 @@ extension TaskMachine {
 
     private mutating func startWaiting(_ connectivityWait: ConnectivityWait, _ reason: HTTPSessionError) {
         self.connectivityWait = connectivityWait
+        noteReceived()
         show(.waitingForConnectivity)
         issue(.report(.waitingForConnectivity(reason)))
     }
@@ -134,6 +135,7 @@ extension TaskMachine {
         guard attempt.isConnected else {
             // No request was sent and no attempt failed, so the connection is made again and no retry is counted.
             effects.append(.abandonSilently)
+            noteReceived()
             // The loss is newer than the probe that ended the task's wait.
             hasProceededAfterOutage = false
             return proceed(with: request)
@@ -146,6 +148,7 @@ extension TaskMachine {
         hasProceededAfterOutage = false
         if attempt.isConnected { issue(.recordMetrics(of: request)) }
         effects.append(.abandonSilently)
+        noteReceived()
         var error = HTTPSessionError(attempt.isConnected ? .connectionLost : .notConnected, reason)
         if !attempt.isConnected { error.cause = cause }
         attemptStopped(by: error)

@@ -8,9 +8,11 @@ extension TaskMachine {
     /// The attempt has failed: another one follows, or the task ends with the error.
     mutating func failed(
         with error: HTTPSessionError, _ facts: TransferFacts? = nil, isHandshakeRefusal: Bool = false,
-        isEarlySuccess: Bool = false
+        isEarlySuccess: Bool = false, isSilent: Bool = false
     ) {
         let (end, hasSent) = (sentEnd, attempt.isConnected)
+        // The server may have the sent bytes of a resumable upload: it is asked first.
+        let hasSentPart = upload.map { hasSent && end > $0.bodyStart } ?? false
         upload?.lost(sent: end, hasSent: hasSent)
         var failure = self.failure(error.code)
         failure.isDeadConnection =
@@ -19,11 +21,22 @@ extension TaskMachine {
         failure.isHandshakeRefusal = isHandshakeRefusal
         failure.isEarlySuccess = isEarlySuccess
         if failure.hasProgressed { retries.progressed() }
+        noteSilence(&failure, isSilent: isSilent, restarts: failure.hasProgressed || hasSentPart)
         hasPaidRetry = false
         isRepeatRequest = true
         guard mayBeOutage(error, failure) else { return retryOrEnd(after: error, failure) }
         attempt.pendingFailure = (error, failure)
         issue(.explainFailure(hasNoNetwork: error.code == .notConnected && error.underlying == nil))
+    }
+
+    /// Counts the silence of the failed attempt, which ends the task after the request timeout.
+    ///
+    /// `isSilent`: the task has waited that long in another attempt. `restarts`: the transfer continues behind the bytes of this attempt, and gets the
+    /// complete time again, as each attempt of a policy without a limit.
+    private mutating func noteSilence(_ failure: inout RetryMachine.Failure, isSilent: Bool, restarts: Bool) {
+        guard !restarts, rules.retryPolicy.maximumRetries != nil else { return noteReceived() }
+        failure.isSilence = isSilent || stateMachine.isSilent(now: now)
+        _ = stateMachine.handle(.attemptFailed, now: now)
     }
 
     /// Retries or ends after a failure that is not attributed to an outage.
@@ -81,7 +94,10 @@ extension TaskMachine {
         effects.append(.abandon)
         noteStalledLookup()
         let limit = Duration.nanoseconds(rules.limits.requestTimeout)
-        var error = HTTPSessionError(.timedOut, "no byte was sent or received for \(limit)")
+        let reason =
+            stateMachine.hasEarlierSilence
+            ? "the server sent nothing for \(limit) in several attempts" : "no byte was sent or received for \(limit)"
+        var error = HTTPSessionError(.timedOut, reason)
         error.cause = causeOfSilence
         attemptStopped(by: error)
     }

@@ -80,6 +80,7 @@ extension TaskMachine {
 
     private mutating func noteInterception(_ error: HTTPSessionError?) {
         interceptions += 1
+        noteReceived()
         metrics.retryCount += 1
         issue(.report(.willRetry(error ?? unacceptable(attempt.bufferedBody))))
     }

@@ -11,7 +11,7 @@ extension TaskMachine {
     /// - Returns: how to treat the body.
     mutating func receivedHead(_ head: ResponseHead, at date: Date, now: Int64) -> Intake {
         self.now = now
-        noteActivity()
+        noteReceived()
         handshakeQuestions = 0
         needsFreshConnection = false
         leaveOutage()
@@ -109,7 +109,7 @@ extension TaskMachine {
     }
 
     mutating func receivedInterim(_ head: ResponseHead) {
-        noteActivity()
+        noteReceived()
         if upload != nil { takeUploadInterim(head) }
     }
 

@@ -11,6 +11,9 @@ internal import Pacing
 ///   └───────────────suspend──────────────────┘ (the transfer is suspended, and keeps its slot)
 /// ```
 ///
+/// The request timeout limits the time for which the server sends nothing: during an attempt since the last byte was sent or received, and together with
+/// the earlier attempts that failed without a response. Time without a running attempt does not count.
+///
 /// A task that waits for connectivity resembles one that backs off, but without a deadline. A task that is suspended while it
 /// backs off continues to back off after its resumption, until the same moment.
 package struct TaskStateMachine: Sendable {
@@ -35,8 +38,12 @@ package struct TaskStateMachine: Sendable {
         case suspend
         /// The queue has a slot for the task.
         case admitted
-        /// A byte was sent or received.
+        /// The connection was established, or a byte was sent.
         case activity
+        /// A byte was received, or the server's silence so far does not count, because there is another reason for it.
+        case silenceEnded
+        /// The attempt has failed: its silence counts for the next one.
+        case attemptFailed
         /// The response's reader or file accepts no more bytes for now. The request timeout does not run meanwhile.
         case receiverFull
         /// The reader or file accepts bytes again.
@@ -70,7 +77,7 @@ package struct TaskStateMachine: Sendable {
         case resumeTransfer
         /// Ends the current attempt.
         case abortAttempt
-        /// Fails the attempt: the request timeout has passed without a byte. ``Event/ended`` or ``Event/attemptEnded(delay:)``
+        /// Fails the attempt: the request timeout has passed without a byte of the server. ``Event/ended`` or ``Event/attemptEnded(delay:)``
         /// follows.
         case failAttemptByTimeout
         /// Frees the task's slot in the queue.
@@ -105,6 +112,8 @@ package struct TaskStateMachine: Sendable {
     private let limits: Limits
     private var resourceDeadline: Int64?
     private var lastActivity: Int64 = 0
+    /// The time for which earlier attempts have waited for a server that sent nothing.
+    private var earlierSilence: Int64 = 0
     private var handlerSince: Int64?
     private var isReceiverFull = false
     /// The end of the backoff of a suspended task.
@@ -114,6 +123,20 @@ package struct TaskStateMachine: Sendable {
 
     /// The nanoseconds until the resource timeout.
     package func remainingTime(now: Int64) -> Int64 { (resourceDeadline ?? .max) - max(0, now) }
+
+    /// The nanoseconds for which the server has sent nothing, in this attempt and in earlier ones.
+    package func silence(now: Int64) -> Int64 {
+        guard state == .running, handlerSince == nil, !isReceiverFull else { return earlierSilence }
+        return earlierSilence.addingSaturated(max(0, now - lastActivity))
+    }
+
+    /// Whether the server has sent nothing for the request timeout.
+    package func isSilent(now: Int64) -> Bool { silence(now: now) >= limits.requestTimeout }
+
+    /// Whether earlier attempts have waited for a server that sent nothing.
+    package var hasEarlierSilence: Bool { earlierSilence > 0 }
+
+    private var silenceDeadline: Int64 { lastActivity.addingSaturated(max(0, limits.requestTimeout - earlierSilence)) }
 
     /// The latest time at which ``Event/deadlineReached`` is due; `nil` if no deadline is pending.
     package var deadline: Int64? {
@@ -125,7 +148,7 @@ package struct TaskStateMachine: Sendable {
             if let handlerSince {
                 next = handlerSince.addingSaturated(limits.handlerTimeout)
             } else {
-                next = isReceiverFull ? nil : lastActivity.addingSaturated(limits.requestTimeout)
+                next = isReceiverFull ? nil : silenceDeadline
             }
         case .backingOff(let until): next = until
         }
@@ -171,6 +194,14 @@ package struct TaskStateMachine: Sendable {
             isReceiverFull = false
             return [.begin(attempt: attempts)]
         case (.activity, .running):
+            lastActivity = now
+            return []
+        case (.silenceEnded, _):
+            (lastActivity, earlierSilence) = (now, 0)
+            return []
+        case (.attemptFailed, _):
+            earlierSilence = silence(now: now)
+            // Counted once.
             lastActivity = now
             return []
         case (.receiverFull, .running), (.receiverFull, .suspendedWithTransfer):
@@ -243,7 +274,7 @@ package struct TaskStateMachine: Sendable {
             if let handlerSince {
                 return handlerSince.addingSaturated(limits.handlerTimeout) <= now ? finish(.handlerTimedOut) : []
             }
-            return !isReceiverFull && lastActivity.addingSaturated(limits.requestTimeout) <= now ? [.failAttemptByTimeout] : []
+            return !isReceiverFull && silenceDeadline <= now ? [.failAttemptByTimeout] : []
         case .backingOff(let until) where until <= now:
             state = .waiting
             return [.enqueue]

@@ -129,9 +129,13 @@ import Testing
         let start = ContinuousClock.now
         let program = try run("HTTPSessionTestKit")
         var lines: [String] = []
-        while lines.count < 6, let line = try program.nextLine() { lines.append(line.filter { $0 != "\r" && $0 != "\n" }) }
+        while lines.count < 7, let line = try program.nextLine() { lines.append(line.filter { $0 != "\r" && $0 != "\n" }) }
         expectEqual(
-            lines, ["satisfied, wifi", "Ada 2", "unsatisfied, no-carrier", "waitingForConnectivity", "200", "Grace true"])
+            lines,
+            [
+                "satisfied, wifi", "Ada 2", "unsatisfied, no-carrier", "waitingForConnectivity", "200", "Grace true",
+                "timed-out: no byte was sent or received for 60.0 seconds (GET https://api.example.com/v1/users/7) true",
+            ])
         try expectEqual(program.wait(), 0)
         // The request timeout alone would take 60 s.
         #expect(ContinuousClock.now - start < .seconds(60))

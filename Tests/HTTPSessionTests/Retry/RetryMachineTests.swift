@@ -90,6 +90,7 @@ struct RetryMachineTests {
     @Test func `a request whose response has been delivered is not repeated`() {
         var machine = RetryMachine(policy())
         expectEqual(decide(&machine) { $0.isAlreadyDelivered = true }, .giveUp)
+        expectEqual(decide(&machine) { $0.isSilence = true }, .giveUp)
     }
 
     @Test func `a dead reused connection is replaced at once, and once until bytes arrive`() {

@@ -94,10 +94,23 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
         expectEqual(response.metrics.retryCount, 3)
     }
 
-    @Test func `a request timeout fails one attempt, and the next one succeeds`() async throws {
+    @Test func `a silent server fails a task after the request timeout, without a second attempt`() async throws {
         let server = try server(failing: 1, with: .never)
         let clock = ManualClock()
         let session = try localSession { ($0.retryPolicy, $0.transport) = (soon, clock) }
+        let task = session.dataTask(for: TransferRequest(url: server.url()))
+        try await server.awaitRequests(1)
+        clock.advance(by: .seconds(600))
+        await expectEqual(failure(task)?.code, .timedOut)
+        expectEqual(task.metrics?.retryCount, 0)
+        expectEqual(server.requests.count, 1)
+    }
+
+    @Test func `without a limit of retries a request timeout fails one attempt, and the next one succeeds`() async throws {
+        let server = try server(failing: 1, with: .never)
+        let clock = ManualClock()
+        let unlimited = RetryPolicy(maximumRetries: nil, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+        let session = try localSession { ($0.retryPolicy, $0.transport) = (unlimited, clock) }
         let task = session.dataTask(for: TransferRequest(url: server.url()))
         try await server.awaitRequests(1)
         clock.advance(by: .seconds(600))

@@ -137,6 +137,62 @@ import Testing
         expectEqual(task.after(1), "abandon, release slot, end timed-out")
     }
 
+    @Test func `a silent server ends the task after the request timeout, all attempts together`() throws {
+        let policy = RetryPolicy(maximumRetries: nil)
+        let task = try TaskTranscript()
+        task.start()
+        expectEqual(task.after(40), "")
+        expectEqual(task.endTransfer(.connectionLost), "report retry after connection-lost, backingOff, release slot")
+        _ = task.afterDeadline()
+        _ = task.after(100)
+        task.startNextAttempt()
+        expectEqual(task.after(19), "")
+        expectEqual(task.after(1), "abandon, release slot, end timed-out")
+        // Without a limit of retries, each attempt has the complete time.
+        let patient = try TaskTranscript(policy: policy)
+        patient.start()
+        for _ in 0..<3 {
+            expectEqual(patient.after(59), "")
+            expectEqual(patient.after(1), "abandon, report retry after timed-out, backingOff, release slot")
+            _ = patient.afterDeadline()
+            patient.startNextAttempt()
+        }
+    }
+
+    @Test func `a response of any status ends the silence, and a download that continues has the request timeout again`() throws {
+        let task = try TaskTranscript()
+        for _ in 0..<3 {
+            task.start()
+            _ = task.after(50)
+            _ = try task.head(503)
+            _ = task.endTransfer()
+            _ = task.afterDeadline()
+        }
+        expectEqual(task.metrics.retryCount, 3)
+
+        let download = try TaskTranscript(kind: .download, to: .file(DownloadDestination(URL(fileURLWithPath: "/tmp/file"))))
+        download.start()
+        _ = try download.head(200, "ETag: \"1\"", "Content-Length: 100000")
+        _ = download.body(50_000)
+        expectEqual(download.after(60), "abandon, report retry after timed-out, backingOff, release slot")
+        _ = download.afterDeadline()
+        download.startNextAttempt()
+        expectEqual(download.addedLines.first, "Range: bytes=50000-")
+        expectEqual(download.after(59), "")
+        expectEqual(download.after(1), "abandon, release slot, end timed-out")
+    }
+
+    @Test func `a wait for the network does not count as silence of the server`() throws {
+        let task = try TaskTranscript(waits: true)
+        task.explanation = .missing(cause)
+        task.start()
+        _ = task.after(50)
+        _ = task.endTransfer(.connectionLost)
+        _ = task(.networkRestored(delay: 0))
+        task.startNextAttempt()
+        expectEqual(task.after(59), "")
+    }
+
     @Test func `metrics of an abandoned attempt belong to its own request`() throws {
         let task = try TaskTranscript()
         task.start()

@@ -49,7 +49,7 @@ private struct Surroundings {
 
 @Suite struct TaskStateMachineRandomTests {
     private static func event(_ surroundings: Surroundings, _ generator: inout SplitMix64) -> TaskStateMachine.Event? {
-        switch Int.random(in: 0..<23, using: &generator) {
+        switch Int.random(in: 0..<25, using: &generator) {
         case 0...3: return .resume
         case 4...5: return .suspend
         case 6...9: return surroundings.isWaiting ? .admitted : nil
@@ -62,6 +62,8 @@ private struct Surroundings {
         case 18: return .receiverReady
         case 19: return Int.random(in: 0..<10, using: &generator) == 0 ? .cancel : nil
         case 20: return .postponed(delay: .random(in: 0...40, using: &generator))
+        case 21: return .silenceEnded
+        case 22: return surroundings.hasTransfer ? .attemptFailed : nil
         default: return .deadlineReached
         }
     }

@@ -167,6 +167,36 @@ private final class Transcript {
         expectEqual(task(.ended, at: 100), [.releaseQueueSlot, .finish(.ended)])
     }
 
+    @Test func `the silence of failed attempts counts for the next one, until a byte is received`() {
+        let task = Transcript.running()
+        _ = task(.activity, at: 10)
+        _ = task(.attemptFailed, at: 50)
+        _ = task(.attemptEnded(delay: 100), at: 50)
+        _ = task(.deadlineReached, at: 150)
+        _ = task(.admitted, at: 200)
+        // 20 are left of 60, and the waits do not count.
+        expectEqual(task.machine.deadline, 220)
+        // Bytes that are sent do not end the silence.
+        _ = task(.activity, at: 210)
+        expectEqual(task.machine.deadline, 230)
+        expectEqual(task(.deadlineReached, at: 230), [.failAttemptByTimeout])
+        #expect(task.machine.isSilent(now: 230) && !task.machine.isSilent(now: 229))
+        _ = task(.silenceEnded, at: 230)
+        expectEqual(task.machine.deadline, 290)
+    }
+
+    @Test func `silence does not count while the task is suspended, its handler is asked or its receiver is full`() {
+        for event in [TaskStateMachine.Event.suspend, .handlerAsked, .receiverFull] {
+            let task = Transcript.running()
+            _ = task(event, at: 10)
+            _ = task(.attemptFailed, at: 20)
+            _ = task(.attemptEnded(delay: 0), at: 20)
+            _ = task(.resume, at: 20)
+            _ = task(.admitted, at: 100)
+            expectEqual(task.machine.deadline, 160, "\(event)")
+        }
+    }
+
     @Test func `the resource timeout runs from the first start in every state`() {
         var task = Transcript()
         expectNil(task.machine.deadline)
