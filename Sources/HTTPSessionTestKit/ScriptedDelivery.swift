@@ -74,7 +74,7 @@ struct ScriptedDelivery {
         guard bytes.starts(with: "HTTP/".utf8) else { return parts.append(.end(StubFailure.notHTTP)) }
         guard let end = bytes.firstRange(of: Array("\r\n\r\n".utf8))?.upperBound,
             let head = ResponseHead(bytes: Array(bytes[..<end]))
-        else { return parts.append(.end(StubFailure.noHead)) }
+        else { return parts.append(.end(StubFailure.headEnded)) }
         var parsed = StubResponse(head.statusCode, body: .bytes(bytes[end...]))
         (parsed.framing, parsed.connectionUse) = (.asGiven, response.connectionUse)
         add(head, parsed, method: method, isSecure: isSecure)

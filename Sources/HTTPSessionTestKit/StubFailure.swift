@@ -76,7 +76,9 @@ extension StubFailure {
 
     static var routeLost: HTTPSessionError { receiving(ENETUNREACH) }
     static var notHTTP: HTTPSessionError { bad("the server answered something that is not HTTP", curlCode: 1) }
-    static var noHead: HTTPSessionError { bad("the server sent no HTTP response") }
+    static var headEnded: HTTPSessionError {
+        HTTPSessionError(.connectionLost, "the connection ended within the head of the response")
+    }
     static var noStatus: HTTPSessionError { bad("the response's status line has no status") }
     static var longHead: HTTPSessionError { bad("the response's head is longer than \(maximumHeadBytes) bytes") }
     static var switchedProtocol: HTTPSessionError {
@@ -94,7 +96,7 @@ extension StubFailure {
 
     static func cutHead(_ count: Int, _ ending: StubResponse.Ending) -> HTTPSessionError {
         if ending == .reset || count <= 0 { return noResponse(ending) }
-        return noHead
+        return headEnded
     }
 
     static func cutBody(_ ending: StubResponse.Ending) -> HTTPSessionError {

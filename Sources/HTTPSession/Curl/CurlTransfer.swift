@@ -364,7 +364,9 @@ final class CurlTransfer {
             if let refusal { return refusal }
             if let error = surplusFailure() { return error }
             if hasDeliveredHead { try ending.check() }
-            return hasDeliveredHead ? nil : HTTPSessionError(.badServerResponse, "the server sent no HTTP response")
+            // For libcurl 7.88 the end of the connection completes a head of which a line has arrived.
+            return hasDeliveredHead
+                ? nil : HTTPSessionError(.connectionLost, "the connection ended within the head of the response")
         } catch {
             return error
         }

@@ -197,7 +197,43 @@ private func peakMemory() throws -> Int {
         expectEqual(server.requests.count, 1)
         try await expectEqual(error(.none(.reset))?.code, .connectionLost)
         try await expectEqual(error(.raw(.text("HTTP/1.1 20")))?.code, .connectionLost)
-        try await expectEqual(error(StubResponse(body: "x").cut(afterHeadBytes: 20))?.code, .badServerResponse)
+    }
+
+    @Test(arguments: [false, true]) func `a connection that ends within a head is lost, and the request is sent again`(
+        isSecure: Bool
+    ) async throws {
+        let complete = StubResponse(body: "x").field("ETag", "\"1\"")
+        let heads = [
+            // Within and after the status line, within and after a field, and after an interim response.
+            complete.cut(afterHeadBytes: 5), complete.cut(afterHeadBytes: 16), complete.cut(afterHeadBytes: 17),
+            complete.cut(afterHeadBytes: 20), complete.cut(afterHeadBytes: 28), complete.cut(afterHeadBytes: 29),
+            complete.cut(afterHeadBytes: 20, .orderly), complete.cut(afterHeadBytes: 28, .reset),
+            complete.interim(103).cut(afterHeadBytes: 0), complete.interim(103).cut(afterHeadBytes: 20),
+        ]
+        let count = Counter()
+        let answer: @Sendable (ReceivedRequest) -> StubResponse = { request in
+            request.path == "/always" ? heads[3] : count.add() % 2 == 1 ? heads[(count.count - 1) / 2] : complete
+        }
+        let server = try TestServer(tls: isSecure ? .minted("leaf-chain") : nil, reply: answer)
+        var policy = SecurityPolicy(pinningMode: .none)
+        policy.roots = .given(try MintedCertificates.set("root"))
+        policy.validatesDomainName = false
+        let session = try localSession { [policy] in
+            $0.retryPolicy = RetryPolicy(maximumRetries: 1, baseDelay: .milliseconds(1))
+            $0.securityPolicy = policy
+        }
+        for number in heads.indices {
+            let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
+            expectEqual(response.data, Data("x".utf8), "\(number)")
+            expectEqual(response.metrics.retryCount, 1, "\(number)")
+        }
+        let error = await failure(session.dataTask(for: TransferRequest(url: server.url("/always"))))
+        expectEqual(error?.code, .connectionLost)
+        expectEqual(error?.reason, "the connection ended within the head of the response")
+        // A request that may have been executed is not repeated.
+        let post = TransferRequest(url: server.url("/always"), method: .post, body: .data(Data("pay".utf8)))
+        await expectEqual(failure(session.dataTask(for: post))?.code, .connectionLost)
+        expectEqual(server.requests.count, 2 * heads.count + 3)
     }
 
     @Test func `interim responses are reported to monitors and do not become the response`() async throws {
