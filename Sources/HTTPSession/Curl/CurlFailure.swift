@@ -72,7 +72,8 @@ enum CurlFailure {
         case CURLE_GOT_NOTHING, CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_PARTIAL_FILE, CURLE_HTTP2, CURLE_HTTP2_STREAM:
             .connectionLost
         case CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP_RETURNED_ERROR: .badServerResponse
-        case CURLE_BAD_CONTENT_ENCODING: .cannotDecodeContent
+        // No callback has refused bytes: a decoder of libcurl did, because others follow the end of its data (lib/content_encoding.c).
+        case CURLE_BAD_CONTENT_ENCODING, CURLE_WRITE_ERROR: .cannotDecodeContent
         case CURLE_TOO_MANY_REDIRECTS: .tooManyRedirects
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR: .certificateUntrusted
         case CURLE_SSL_PINNEDPUBKEYNOTMATCH: .pinMismatch
@@ -82,7 +83,6 @@ enum CurlFailure {
         case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE, CURLE_SSL_ENGINE_NOTFOUND: .invalidConfiguration
         case CURLE_FILESIZE_EXCEEDED: .responseTooLarge
         case CURLE_LOGIN_DENIED, CURLE_AUTH_ERROR: .authenticationFailed
-        case CURLE_WRITE_ERROR: .cannotWriteFile
         case CURLE_READ_ERROR, CURLE_SEND_FAIL_REWIND: .cannotReadFile
         default: .transferFailed
         }

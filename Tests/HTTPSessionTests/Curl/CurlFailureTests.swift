@@ -12,7 +12,7 @@ import Testing
     private static let meanings: [UInt32: HTTPSessionError.Code] = [
         1: .invalidRequest, 3: .invalidRequest, 5: .proxyFailed, 6: .cannotFindHost, 7: .cannotConnectToHost,
         8: .badServerResponse,
-        16: .connectionLost, 18: .connectionLost, 22: .badServerResponse, 23: .cannotWriteFile, 26: .cannotReadFile,
+        16: .connectionLost, 18: .connectionLost, 22: .badServerResponse, 23: .cannotDecodeContent, 26: .cannotReadFile,
         28: .timedOut,
         35: .secureConnectionFailed, 45: .notConnected, 47: .tooManyRedirects, 52: .connectionLost, 53: .invalidConfiguration,
         55: .connectionLost, 56: .connectionLost, 58: .clientCertificateRejected, 59: .secureConnectionFailed,

@@ -82,6 +82,81 @@ import Testing
             trusting.dataTask(for: TransferRequest(url: server.url())).response.data, Data(count: 80 * 128 << 10))
     }
 
+    // MARK: Bytes behind the compressed data
+
+    /// The bytes of a body of `count` bytes in deflate's format, with zlib's header and checksum or without.
+    private static func deflate(_ text: String, hasHeader: Bool) -> [UInt8] {
+        let bytes = Array(text.utf8)
+        let length = UInt16(bytes.count)
+        var block: [UInt8] = [1, UInt8(length & 0xFF), UInt8(length >> 8), UInt8(~length & 0xFF), UInt8(~length >> 8)]
+        block += bytes
+        guard hasHeader else { return block }
+        let sums = bytes.reduce(into: (UInt32(1), UInt32(0))) { sums, byte in
+            sums.0 = (sums.0 + UInt32(byte)) % 65_521
+            sums.1 = (sums.1 + sums.0) % 65_521
+        }
+        let checksum = sums.1 << 16 | sums.0
+        return [0x78, 0x01] + block + (0..<4).map { UInt8(checksum >> (24 - 8 * $0) & 0xFF) }
+    }
+
+    private static func gzip(_ text: String) -> [UInt8] {
+        StubBody.gzip(text.utf8).segments.flatMap { segment -> [UInt8] in
+            if case .bytes(let bytes) = segment { bytes } else { [] }
+        }
+    }
+
+    /// Complete compressed data of "hello", and what follows it.
+    private static let surplus: [(coding: String, content: String, bytes: [UInt8])] = {
+        let brotli: [UInt8] = [0x0B, 0x02, 0x80] + Array("hello".utf8) + [0x03]
+        let all: [(String, [UInt8], [UInt8])] = [
+            ("gzip", gzip("hello"), gzip(" world")),
+            ("deflate", deflate("hello", hasHeader: true), deflate(" world", hasHeader: true)),
+            ("deflate", deflate("hello", hasHeader: false), deflate(" world", hasHeader: false)), ("br", brotli, brotli),
+        ]
+        return all.flatMap { coding, first, second -> [(String, String, [UInt8])] in
+            [
+                (coding, "hello", first), (coding, "hello", first + [UInt8](repeating: 0, count: 512)),
+                (coding, "hello", first + Array("and more".utf8)),
+                (coding, coding == "gzip" ? "hello world" : "hello", first + second),
+            ]
+        } + [("gzip", "hello", gzip("hello") + gzip("")), ("gzip", "hello", gzip("") + gzip("hello"))]
+    }()
+
+    @Test func `several members, padding and other bytes behind compressed data are decoded or fail as cannotDecodeContent`()
+        async throws
+    {
+        let folder = try ScratchDirectory()
+        let session = try localSession()
+        for (number, (coding, content, bytes)) in Self.surplus.enumerated() {
+            // In one piece, and with the last bytes in pieces of their own.
+            for piece in [bytes.count, 7] {
+                var reply = StubResponse(fields: ["Content-Encoding": coding], body: .bytes(bytes))
+                reply.pieceBytes = piece
+                if piece == 7 { reply = reply.pieces(of: 7, after: .delay(.milliseconds(1))) }
+                let server = try TestServer { [reply] _ in reply }
+                let request = TransferRequest(url: server.url())
+                func check(_ kind: String, _ found: () async throws -> Data) async {
+                    do { try await expectEqual(found(), Data(content.utf8), "\(number) \(coding) \(piece) \(kind)") } catch {
+                        let code = (error as? HTTPSessionError)?.code
+                        expectEqual(code, .cannotDecodeContent, "\(number) \(coding) \(piece) \(kind): \(error)")
+                    }
+                }
+                await check("data") { try await session.dataTask(for: request).data() }
+                await check("stream") {
+                    var data = Data()
+                    for try await chunk in session.streamTask(for: request).chunks { data += chunk }
+                    return data
+                }
+                await check("download") {
+                    let file = folder.url("\(number)-\(piece)")
+                    try await session.downloadTask(for: request, to: file).file()
+                    return try Data(contentsOf: file)
+                }
+            }
+        }
+        #expect(folder.names.allSatisfy { !$0.hasPrefix(".") })
+    }
+
     // MARK: Downloads that the server compresses unasked
 
     private func download(
