@@ -16,7 +16,7 @@ package enum ResponseFraming: Hashable, Sendable {
             return
         }
         if head.hasUnreadableFramingLine {
-            throw ResponseFraming.refusal("a Content-Length or Transfer-Encoding line is malformed", head)
+            throw ResponseFraming.refusal("a Content-Length, Transfer-Encoding or Content-Encoding line is malformed", head)
         }
         let length = head.contentLength
         if case .unreadable(let reason) = length { throw ResponseFraming.refusal(reason, head) }
@@ -68,7 +68,15 @@ extension ResponseHead {
         isHTTP11 && !hasElement("close", in: "connection") && !hasElement("close", in: "proxy-connection")
     }
 
-    /// Whether a field that frames the body has a space before its colon (RFC 9112 section 5.1), or continues in the next line (section 5.2).
+    /// The fields that say how the body is read.
+    private static let framingNames: [StaticString] = ["content-length", "transfer-encoding", "content-encoding"]
+
+    /// Whether a line begins with the name of a field that says how the body is read.
+    static func isFramingLine(_ line: ArraySlice<UInt8>) -> Bool {
+        line.withUnsafeBufferPointer { line in framingNames.contains { begins(line, with: $0) } }
+    }
+
+    /// Whether a field that frames the body, or names its coding, has a space before its colon (RFC 9112 section 5.1), or continues in the next line (section 5.2).
     /// libcurl parses neither correctly.
     fileprivate var hasUnreadableFramingLine: Bool {
         guard hasBlankInName else { return false }
@@ -88,7 +96,7 @@ extension ResponseHead {
 
     /// Whether a field line frames the body, and whether something is between the name and its colon.
     private static func framing(of line: UnsafeBufferPointer<UInt8>) -> (isFraming: Bool, isUnreadable: Bool) {
-        for name: StaticString in ["content-length", "transfer-encoding"] where begins(line, with: name) {
+        for name in framingNames where begins(line, with: name) {
             let end = name.utf8CodeUnitCount
             if line.count > end, line[end] == 0x3A { return (true, false) }
             if line.count > end, line[end] <= 0x20, line[end...].contains(0x3A) { return (true, true) }

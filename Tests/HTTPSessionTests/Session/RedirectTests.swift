@@ -43,6 +43,16 @@ import Testing
         expectEqual(response.metrics.transactions.map(\.statusCode), [308, 301, 307, 200])
     }
 
+    @Test func `a Location that continues in the next line is followed`() async throws {
+        let server = try TestServer { request in
+            request.path == "/from"
+                ? .raw(.text("HTTP/1.1 302 Found\r\nLocation:\r\n /to\r\nContent-Length: 0\r\n\r\n"))
+                : StubResponse(body: .text(request.target))
+        }
+        let response = try await localSession().dataTask(for: TransferRequest(url: server.url("/from"))).response
+        expectEqual(String(decoding: response.data, as: UTF8.self), "/to")
+    }
+
     @Test func `Authorization and Cookie of request or session are not sent to another origin after a redirect`()
         async throws
     {
