@@ -104,7 +104,7 @@ struct Resumption: Hashable, Sendable {
         switch head.statusCode {
         case 206: return decideOnPartialContent(head, received, basis)
         case 200...299: return .replace
-        case 304: return isComplete(received) ? .complete : .restart
+        case 304: return isComplete(received) && isConfirmed(by: head, basis) ? .complete : .restart
         case 412: return .restart
         case 416:
             guard case .unsatisfied(received)? = head.firstValue(of: "content-range").flatMap(ContentRange.init),
@@ -116,6 +116,16 @@ struct Resumption: Hashable, Sendable {
             case .validator: return .restart
             }
         default: return .keep
+        }
+    }
+
+    /// Whether a 304 does not name another version than the present one. Servers compare entity tags weakly, and dates perhaps only by their order
+    /// (RFC 9110 sections 13.1.2 and 13.1.3).
+    private func isConfirmed(by head: ResponseHead, _ basis: Basis) -> Bool {
+        switch basis {
+        case .digest: true
+        case .validator(.entityTag(let tag)): head.firstValue(of: "etag", isExactly: tag) ?? true
+        case .validator(.lastModified(let date)): head.firstValue(of: "last-modified", isExactly: date) ?? true
         }
     }
 

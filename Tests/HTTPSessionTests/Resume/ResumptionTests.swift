@@ -164,6 +164,11 @@ struct ResumptionTests {
     @Test func `304 completes the download only if it asked whether the bytes are complete`() throws {
         try expectEqual(tagged().decide(try head(304), received: 1_000), .complete)
         try expectEqual(tagged().decide(try head(304), received: 400), .restart)
+        // A server compares tags weakly here (RFC 9110 section 13.1.2).
+        try expectEqual(tagged().decide(try head(304, "ETag: \"a\""), received: 1_000), .complete)
+        for other in ["W/\"a\"", "\"b\""] {
+            try expectEqual(tagged().decide(try head(304, "ETag: \(other)"), received: 1_000), .restart)
+        }
         try expectEqual(tagged().decide(try head(412), received: 400), .restart)
     }
 
