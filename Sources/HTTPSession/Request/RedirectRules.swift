@@ -37,7 +37,7 @@ package enum RedirectRules {
         if changesToGet(head.statusCode, request.method) {
             next.method = .get
             next.body = .none
-            for name in contentFields { next.headerFields[name] = nil }
+            next.headerFields.removeContentFields()
         }
         let way = Way(from: Origin(request.url), to: Origin(target))
         for name in Set(next.headerFields.map(\.name)) where !way.mayForward(name, further) { next.headerFields[name] = nil }
@@ -74,11 +74,6 @@ package enum RedirectRules {
         }
     }
 
-    /// The fields that describe a body, removed with it.
-    static let contentFields: [HTTPField.Name] = [
-        .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .transferEncoding,
-    ]
-
     /// The origin for which a request was made, and the one to which a redirect or the location of an upload leads.
     struct Way {
         private let isOther: Bool
@@ -98,5 +93,15 @@ package enum RedirectRules {
 
     private static func refusal(_ head: ResponseHead, _ reason: String) -> HTTPSessionError {
         HTTPSessionError(.redirectRefused, reason, context: .init(statusCode: head.statusCode))
+    }
+}
+
+extension HTTPFields {
+    /// Removes the fields that describe a request's body, or how it is sent (RFC 9110 section 15.4).
+    mutating func removeContentFields() {
+        let others = ["digest", "expect", "last-modified", "repr-digest", "trailer", "transfer-encoding"]
+        for name in Set(map(\.name)) where name.canonicalName.hasPrefix("content-") || others.contains(name.canonicalName) {
+            self[name] = nil
+        }
     }
 }

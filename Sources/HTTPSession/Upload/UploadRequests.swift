@@ -7,6 +7,8 @@ extension UploadMachine {
     /// bytes of it.
     func transferRequest(of original: TransferRequest) -> TransferRequest {
         var next = original
+        // The server's interim response 104 replaces it, and a repeated request (417) would create a second upload.
+        next.headerFields[.expect] = nil
         switch request {
         case .create(let count): describeCreation(&next, count)
         case .askOffset:
@@ -49,7 +51,7 @@ extension UploadMachine {
         case .tus(let metadata):
             // The creating request has no body, and its content fields do not apply. A tus server gets them as metadata.
             next.body = .none
-            for name in RedirectRules.contentFields { next.headerFields[name] = nil }
+            next.headerFields.removeContentFields()
             if !metadata.isEmpty { next.headerFields.set(UploadMachine.encoded(metadata), "Upload-Metadata") }
         case .draft: next.headerFields.set(count == length ? "?1" : "?0", "Upload-Complete")
         }
