@@ -11,6 +11,7 @@ extension TaskDriver {
                 machine.attempt.adaptedRequest ?? request, logins: machine.logins, settings: settings,
                 segments: bodyIsEmpty ? [] : segments,
                 way: origin == job.origin ? nil : .init(from: job.origin, to: origin, hasDowngraded: machine.hasDowngraded))
+        if machine.omitsExpectation { plan.omitExpectation() }
         plan.needsFreshConnection = machine.needsFreshConnection
         plan.asksBeforeConnecting = settings.asksBeforeConnecting(for: request, to: origin)
         plan.watchesRoute = settings.watchesRoute(to: origin)
@@ -33,7 +34,9 @@ extension TaskDriver {
         }
         // While a response waits for its reader or handler, libcurl keeps the bytes to which one read decompresses. Beyond 64 MiB it fails with
         // "out of memory", so a read is kept small.
-        if machine.kind == .stream || (plan.decompresses && machine.rules.handlers.contains(.response)) { plan.bufferSize = 16 << 10 }
+        if machine.kind == .stream || (plan.decompresses && machine.rules.handlers.contains(.response)) {
+            plan.bufferSize = 16 << 10
+        }
         // libcurl checks the rate after it has read up to a hundred buffers, so a hundred buffers hold the bytes of one second.
         if let rate = settings.configuration.maximumReceiveRate {
             plan.bufferSize = Int(max(1_024, min(Int64(plan.bufferSize), rate / 100)))

@@ -170,6 +170,7 @@ final class TaskDriver {
             machine.attempt.begin(
                 at: loop.transport.date(), over: settings.network(to: machine.origin), with: plan.preemptiveCredential,
                 expectsHTTPS: isSecure)
+            machine.attempt.expectsContinue = plan.expectsContinue
             prepareSource(plan)
             trust = nil
             if isSecure || settings.security.hasSecureProxy {

@@ -16,12 +16,16 @@ extension TransferPlan {
         for field in settings.configuration.additionalHeaderFields where request.headerFields[field.name] == nil {
             if way?.mayForward(field.name, settings.configuration.forwardedHeaderFields) ?? true { fields.append(field) }
         }
+        let hasExpectation = !fields.isEmpty && fields[.expect] != nil
+        // An expectation is about the content (RFC 9110 section 10.1.1).
+        if hasExpectation, body == .none || body == .length(0) { fields[.expect] = nil }
         headerLines = fields.map { "\($0.name.rawName): \($0.value)" }
         for index in headerLines.indices where fields[fields.index(fields.startIndex, offsetBy: index)].value.isEmpty {
             // For libcurl `Name:` omits a field, and `Name;` is a field without a value.
             headerLines[index] = String(headerLines[index].dropLast(2)) + ";"
         }
         // Otherwise libcurl would wait a second for a 100, which most servers never send.
+        if hasExpectation { expectsContinue = fields[.expect]?.lowercased() == "100-continue" }
         if body != .none, fields[.expect] == nil { headerLines.append("Expect:") }
         login = logins.server
         proxyLogin = logins.proxy
@@ -39,6 +43,14 @@ extension TransferPlan {
             packetSize = throttle.packetSize
         }
         decompresses = settings.configuration.decompressesResponses && fields[.acceptEncoding] == nil && fields[.range] == nil
+    }
+
+    /// Sends the request without `Expect`, because the server has refused it (417).
+    mutating func omitExpectation() {
+        guard expectsContinue else { return }
+        headerLines.removeAll { $0.lowercased().hasPrefix("expect:") }
+        headerLines.append("Expect:")
+        expectsContinue = false
     }
 
     /// Sends the URL's user and password by Basic before a challenge, if TLS protects them or the request asks for it. Otherwise they are sent after

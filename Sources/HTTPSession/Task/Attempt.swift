@@ -64,6 +64,8 @@ struct Attempt {
     @BoxedOptional private(set) var preemptiveCredential: Credential?
     /// Whether the certificate evaluation expects https. `false` if libcurl may upgrade the request by HSTS.
     private(set) var expectsHTTPS = false
+    /// Whether the request has the expectation 100-continue.
+    var expectsContinue = false
     var head: ResponseHead?
     /// The time at which the head arrived.
     var headDate = Date.distantPast

@@ -30,6 +30,7 @@ extension TaskMachine {
         case .refuse(let error): return .abort(error)
         case .none, .follow: break
         }
+        if head.statusCode == 417, attempt.expectsContinue { return repeatWithoutExpectation() }
         let challenges = answerableChallenges(head)
         guard challenges.isEmpty else { return bufferBody(until: .challenges(challenges)) }
         acceptLogins(head)
@@ -42,6 +43,15 @@ extension TaskMachine {
         guard rules.handlers.contains(.response) else { return accept(head, .allow) }
         ask(.response(head))
         return .taken
+    }
+
+    /// Sends the request again without its expectation, which some server on its way does not support (RFC 9110 section 10.1.1). The transfer ends,
+    /// because libcurl would send the request again itself, and its response would seem to continue this one.
+    private mutating func repeatWithoutExpectation() -> Intake {
+        omitsExpectation = true
+        attempt.next = .restart
+        attempt.isBodyRejected = true
+        return .abort(HTTPSessionError(.unacceptableStatus, "the server does not support the expectation 100-continue"))
     }
 
     /// Buffers the body, which is not the result, so that the connection can be reused; then `next` follows.

@@ -81,6 +81,8 @@ struct TaskMachine: ~Copyable {
     /// The attempts at the current URL that brought no bytes, since the last one that did.
     var attemptsWithoutProgress = 0
     var needsFreshConnection = false
+    /// Whether a server has refused the expectation 100-continue, so that the task's requests are sent without it.
+    var omitsExpectation = false
     /// The consecutive questions about the server's certificates or the client's certificate.
     var handshakeQuestions = 0
     var interceptions: Int

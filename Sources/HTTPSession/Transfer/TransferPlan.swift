@@ -55,6 +55,8 @@ package struct TransferPlan: Hashable, Sendable {
     /// Whether the request uses a proxy, as far as the session knows libcurl's choice.
     package var usesProxy = false
     package var handlesCookies = true
+    /// Whether the request waits for a 100 (Continue) before its body (RFC 9110 section 10.1.1).
+    package var expectsContinue = false
     /// Whether compressed content is decompressed, and requested if ``requestsCompression`` is set too.
     package var decompresses = true
     /// Whether the engine requests compressed content; `false` if the header lines have their own `Accept-Encoding`.

@@ -16,6 +16,7 @@ import Testing
         #expect(first.fits(plan { $0.headerLines = ["Accept: x"] }, trust: nil))
         #expect(first.fits(plan { $0.usesProxy = true }, trust: nil))
         #expect(first.fits(plan { $0.requestsCompression = false }, trust: nil))
+        #expect(first.fits(plan { $0.expectsContinue = true }, trust: nil))
         #expect(first.fits(plan { $0.preemptiveCredential = Credential(user: "u", password: "p") }, trust: nil))
     }
 
@@ -31,7 +32,9 @@ import Testing
         ]
         for other in others { #expect(!first.fits(other, trust: nil), "\(other)") }
         // A new property of a plan is either set by every attempt or compared; add it to one of these lists.
-        let setByEachAttempt = ["url", "headerLines", "usesProxy", "preemptiveCredential", "requestsCompression"]
+        let setByEachAttempt = [
+            "url", "headerLines", "usesProxy", "preemptiveCredential", "requestsCompression", "expectsContinue",
+        ]
         expectEqual(
             Mirror(reflecting: plan()).children.count,
             setByEachAttempt.count + ["login", "proxyLogin", "body"].count

@@ -356,4 +356,40 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         await expectEqual(failure(task)?.code, .invalidRequest)
         expectEmpty(server.requests)
     }
+
+    @Test(arguments: ["data", "stream"])
+    func `a request whose expectation is refused (417) is sent again without it, once`(_ kind: String) async throws {
+        let server = try TestServer { request in
+            if request.path == "/always" { return StubResponse(417, body: "never") }
+            return request["expect"] == nil
+                ? StubResponse(body: .text("got \(request.text)")) : StubResponse(417, body: "no expectations")
+        }
+        let session = try localSession()
+        let body =
+            kind == "data"
+            ? RequestBody.data(Data("pay".utf8))
+            : .stream(length: 3) {
+                AsyncThrowingStream {
+                    $0.yield(Data("pay".utf8)); $0.finish()
+                }
+            }
+        for (path, status, text) in [("/", 200, "got pay"), ("/always", 417, "never")] {
+            var request = TransferRequest(url: server.url(path), method: .post, body: body)
+            request.headerFields[.expect] = "100-continue"
+            let response = try await session.dataTask(for: request).response
+            expectEqual(response.statusCode, status)
+            expectEqual(String(decoding: response.data, as: UTF8.self), text)
+        }
+        expectEqual(server.requests.map { $0["expect"] }, ["100-continue", nil, "100-continue", nil])
+    }
+
+    @Test func `a redirect that changes POST to GET is followed without the expectation`() async throws {
+        let server = try TestServer { request in
+            request.path == "/from" ? .redirect(303, to: "/to") : StubResponse(body: .text(request.method))
+        }
+        var request = TransferRequest(url: server.url("/from"), method: .post, body: .data(Data("pay".utf8)))
+        request.headerFields[.expect] = "100-continue"
+        try await expectEqual(localSession().dataTask(for: request).data(), Data("GET".utf8))
+        expectEqual(server.requests.map { $0["expect"] }, ["100-continue", nil])
+    }
 }

@@ -117,4 +117,20 @@ import Testing
         expectEqual(throttled.maximumSendRate, expected)
         expectEqual(throttled.packetSize, 100)
     }
+
+    @Test func `an expectation is sent only with content`() throws {
+        let field: HTTPFields = [.expect: "100-Continue"]
+        let lines = { (plan: TransferPlan) in plan.headerLines.filter { $0.lowercased().hasPrefix("expect") } }
+        for (method, body) in [(HTTPRequest.Method.get, RequestBody.none), (.post, .none), (.post, .data(Data()))] {
+            let plan = try plan("http://a", method, field, body: body)
+            expectEqual(lines(plan), plan.body == .none ? [] : ["Expect:"], "\(method)")
+            #expect(!plan.expectsContinue)
+        }
+        var plan = try plan("http://a", .post, field, body: .data(Data("x".utf8)))
+        expectEqual(lines(plan), ["Expect: 100-Continue"])
+        #expect(plan.expectsContinue)
+        plan.omitExpectation()
+        expectEqual(lines(plan), ["Expect:"])
+        #expect(!plan.expectsContinue)
+    }
 }
