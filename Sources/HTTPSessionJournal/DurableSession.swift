@@ -180,7 +180,7 @@ public final class DurableSession: Sendable {
     /// Stops the transfers, ends the iterations over ``events``, and releases the journal.
     ///
     /// The tasks continue when the identifier is opened again; events that have not been acknowledged are delivered then. Every later call
-    /// throws ``DurableSessionError/Code/closed``.
+    /// throws ``DurableSessionError/Code/closed``. The session has then released its handlers.
     public func close() async {
         await withCheckedContinuation { continuation in coordinator.close { continuation.resume() } }
     }

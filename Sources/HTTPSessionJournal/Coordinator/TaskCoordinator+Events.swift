@@ -22,13 +22,15 @@ extension TaskCoordinator {
 
     /// Calls the handlers, one after another.
     func callHandlers() {
-        Task { [weak self, stream = deliveries.stream, handlers] in
+        Task { [weak self, stream = deliveries.stream] in
             for await delivery in stream {
                 switch delivery {
                 case .event(let id):
-                    guard let event = await self?.event(id), let handler = handlers.handler(event.task.handler) else { continue }
+                    guard let event = await self?.event(id), let handler = self?.handlers.handler(event.task.handler) else {
+                        continue
+                    }
                     await handler(event)
-                case .endOfEarlierEvents: await handlers.didFinishEvents?()
+                case .endOfEarlierEvents: await self?.handlers.didFinishEvents?()
                 }
             }
         }

@@ -51,7 +51,7 @@ final class TaskCoordinator: @unchecked Sendable {
     let queue: DispatchQueue
     private let lock: DirectoryLock
     let journal: Journal
-    let handlers: DurableHandlers
+    private let registered: Locked<DurableHandlers>
     let limits: DurableLimits
     let environment: Environment
     let logger: Logger
@@ -113,7 +113,8 @@ final class TaskCoordinator: @unchecked Sendable {
         handlers: DurableHandlers, logger: Logger, environment: Environment, makeManager: ManagerFactory
     ) throws(DurableSessionError) {
         self.identifier = identifier
-        (self.limits, self.handlers, self.environment, self.logger) = (limits, handlers, environment, logger)
+        (self.limits, self.environment, self.logger) = (limits, environment, logger)
+        registered = Locked(handlers)
         self.queue = queue
         (lock, journal, damagedJournal) = (opened.lock, opened.journal, opened.damagedJournal)
         unknownHandlers = Set(opened.records.compactMap(\.handler).filter { handlers.handler($0) == nil })
@@ -144,6 +145,9 @@ final class TaskCoordinator: @unchecked Sendable {
     }
 
     // MARK: State
+
+    /// The handlers of events; none when the session is closed.
+    var handlers: DurableHandlers { registered.withLock { $0 } }
 
     private var state: State {
         _read {
@@ -310,6 +314,10 @@ final class TaskCoordinator: @unchecked Sendable {
         phase = .closed
         let done = state.closers
         state.closers = []
+        // Released outside of the lock, because what they capture is the user's.
+        var former = DurableHandlers()
+        registered.withLock { swap(&former, &$0) }
+        withExtendedLifetime(former) {}
         for closer in done { closer() }
     }
 }
