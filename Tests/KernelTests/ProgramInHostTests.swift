@@ -69,6 +69,37 @@ struct ProgramInHostTests {
         expectOneLine(both, down)
     }
 
+    @Test func `wait finds a server within seconds that begins to listen after the first probes`() throws {
+        let network = try makeNetwork()
+        let port = try network.router.serve(.closed, at: "10.1.0.254").port
+        let program = try Program(
+            [Programs.netwatch, "wait", "-v", "--netns", network.host.path, "10.1.0.254:\(port)", "--", "echo", "ran"],
+            errors: .output)
+        let reason = try program.nextLine(within: patience) { $0.contains("tcp/refused") }
+        #expect(reason.hasPrefix("netwatch: wait: 10.1.0.254:\(port) is down, tcp/refused: "))
+        let server = try network.router.serve(at: "10.1.0.254", port: port)
+        let opened = ContinuousClock.now
+        _ = try program.nextLine(within: patience) { $0.hasPrefix("netwatch: wait: the condition holds after ") }
+        // The interval of other commands is 10 s.
+        #expect(ContinuousClock.now - opened < .seconds(8))
+        try expectEqual(program.nextLine(within: patience), "ran")
+        try expectEqual(program.wait(within: patience), 0, "\(program.ending)")
+        server.close()
+    }
+
+    @Test func `wait shows on a terminal what it waits for, and removes the line`() throws {
+        let network = try makeNetwork()
+        let program = try Program(
+            [Programs.netwatch, "wait", "--timeout", "30m", "--netns", network.host.path, "10.1.0.254:9", "--", "echo", "ran"],
+            environment: ["TERM": "xterm", "LANG": "C.UTF-8"], output: .terminal, errors: .output)
+        _ = try program.nextLine(within: patience) { $0.contains("waiting for ") && $0.contains("s of 30m: ") }
+        let server = try network.router.serve(at: "10.1.0.254", port: 9)
+        let end = try program.nextLine(within: patience) { $0.hasSuffix("ran\r") }
+        #expect(end.contains("\u{1b}[J"), "\(end)")
+        try expectEqual(program.wait(within: patience), 0, "\(program.ending)")
+        server.close()
+    }
+
     @Test(arguments: [("sh -c false", Int32(1)), ("/nowhere/program", 127), ("/etc/passwd", 126), ("true", 0)])
     func `wait runs its command and exits with the command's code`(_ command: String, _ code: Int32) throws {
         let network = try makeNetwork()

@@ -14,8 +14,12 @@ package enum StandardError {
         write(line: "netwatch: netlink: the system refuses it or its events; interfaces and routes are polled every 2s instead")
     }
 
-    private static func write(line: String) {
-        let bytes = Array("\(line)\n".utf8)
+    private static func write(line: String) { write("\(line)\n") }
+
+    /// Writes text without a newline of its own, for the display of a terminal.
+    package static func write(_ text: String) {
+        guard !text.isEmpty else { return }
+        let bytes = Array(text.utf8)
         // If standard error cannot be written, there is no other place for the message.
         _ = bytes.withUnsafeBytes { Glibc.write(2, $0.baseAddress, $0.count) }
     }

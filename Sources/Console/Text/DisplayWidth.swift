@@ -5,6 +5,38 @@ package enum DisplayWidth {
         text.unicodeScalars.reduce(0) { $0 + columns($1) }
     }
 
+    /// Returns the width of a line that may have colors: escape sequences have no width.
+    package static func paintedColumns(_ line: String) -> Int {
+        guard line.unicodeScalars.contains("\u{1b}") else { return columns(line) }
+        var width = 0
+        split(line, text: { width += columns($0) }, escape: { _ in })
+        return width
+    }
+
+    /// Returns the escape sequences of a line, in order.
+    static func escapeSequences(_ line: String) -> [String] {
+        guard line.unicodeScalars.contains("\u{1b}") else { return [] }
+        var sequences: [String] = []
+        split(line, text: { _ in }, escape: { sequences.append($0) })
+        return sequences
+    }
+
+    /// Passes on the parts of a line: its characters, and its control sequences (ECMA-48 section 5.4: ESC [, parameters, a final byte from 0x40).
+    private static func split(_ line: String, text: (Unicode.Scalar) -> Void, escape: (String) -> Void) {
+        var sequence: String.UnicodeScalarView?
+        for scalar in line.unicodeScalars {
+            guard var open = sequence else {
+                if scalar == "\u{1b}" { sequence = String.UnicodeScalarView([scalar]) } else { text(scalar) }
+                continue
+            }
+            open.append(scalar)
+            sequence = open
+            guard open.count > 2, (0x40...0x7e).contains(scalar.value) else { continue }
+            escape(String(open))
+            sequence = nil
+        }
+    }
+
     /// Returns the text with a replacement for control characters, marks of direction and joiners, which a terminal would
     /// interpret or display in another place. If the terminal displays only ASCII, question marks replace all other characters.
     package static func harmless(_ text: String, isUnicode: Bool) -> String {

@@ -43,6 +43,10 @@ struct Fleet: Sendable {
     private var unrouted: Set<TargetID> = []
     private var unroutedDue: Int64?
     private var lastUnrouted: Int64?
+    // Targets whose interval grows, of which each change may hurry the next probe.
+    private var eager: Set<TargetID> = []
+    private var eagerDue: Int64?
+    private var lastEager: Int64?
 
     // There are only a few at a time, because each query is answered before the turn ends.
     var askers: [RouteQuery: [Asker]] = [:]
@@ -97,6 +101,7 @@ struct Fleet: Sendable {
         let slot = slab.add(TargetMachine(id: id, endpoint: endpoint, settings: settings, firstNumber: id.firstNumber))
         while traits.count <= slot { traits.append(Traits()) }
         traits[slot] = Traits(lane: slab[slot]?.lane ?? ProbeAdmission.Lane(.v4, .untried))
+        if settings.initialInterval != nil { eager.insert(id) }
         waiting.append(id)
     }
 
@@ -112,6 +117,7 @@ struct Fleet: Sendable {
         due.set(slot, due: nil)
         ramp.remove(id)
         unrouted.remove(id)
+        if !eager.isEmpty { eager.remove(id) }
         traits[slot] = Traits()
         slab.remove(id)
         if slab.count == 0 {
@@ -143,6 +149,14 @@ struct Fleet: Sendable {
         localState = state
         book.expire()
         unroutedDue = unroutedDue ?? lastUnrouted?.addingSaturated(unroutedGap) ?? now.monotonicNanoseconds
+        hurryEagerTargets(at: now)
+    }
+
+    /// Notes a change that may hurry the next probe of targets whose interval grows.
+    mutating func hurryEagerTargets(at now: Moment) {
+        guard !eager.isEmpty else { return }
+        let gap = max(TargetMachine.recheckGap, Int64(eager.count) * 10_000)
+        eagerDue = eagerDue ?? lastEager?.addingSaturated(gap) ?? now.monotonicNanoseconds
     }
 
     /// Notes that the machine has resumed from suspend.
@@ -159,7 +173,8 @@ struct Fleet: Sendable {
         if book.hasMoved { return .min }
         if !losses.isEmpty || begun < waiting.count || canResume { return .min }
         return [
-            due.next, book.checkDue, unrouted.isEmpty ? nil : unroutedDue, admitsNotice ? ramp.due : nil, shortage.deadline,
+            due.next, book.checkDue, unrouted.isEmpty ? nil : unroutedDue, eager.isEmpty ? nil : eagerDue,
+            admitsNotice ? ramp.due : nil, shortage.deadline,
             untriedWait ? untried.first?.due : nil,
         ].compactMap { $0 }.min()
     }
@@ -194,6 +209,10 @@ struct Fleet: Sendable {
         if let due = unroutedDue, due <= time {
             (unroutedDue, lastUnrouted) = (nil, time)
             ramp.add(unrouted.sorted(), hasResumed: false, using: &random, at: time)
+        }
+        if let due = eagerDue, due <= time {
+            (eagerDue, lastEager) = (nil, time)
+            ramp.add(eager.sorted(), hasResumed: false, using: &random, at: time)
         }
         if book.hasMoved { ramp.add(book.takeMoved(), hasResumed: false, using: &random, at: time) }
         let queries = book.takeCheck(at: time)

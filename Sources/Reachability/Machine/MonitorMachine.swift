@@ -160,6 +160,7 @@ package struct MonitorMachine: Sendable {
         if fleet.usedInterfacesChanged { path.follow(fleet.takeUsedInterfaces()) }
         var effects = follow(path.handle(.turnEnded, at: now), at: now)
         if path.takeExpiredAnswers() { fleet.book.expire() }
+        if path.takeReachableNeighbor() { fleet.hurryEagerTargets(at: now) }
         // Targets are handled after the path is published, and not while the path waits for answers.
         guard fleet.count > 0, !path.hasEnded, path.path != nil, !path.isAsking else { return effects }
         if isChanged {

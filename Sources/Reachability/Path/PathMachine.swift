@@ -95,6 +95,7 @@ package struct PathMachine: Sendable {
     private(set) var lastSelected: PathEvaluation.Selected?
     var work = Work()
     private var hasExpiredAnswers = false
+    private var hasReachableNeighbor = false
     // The interfaces that the targets' routes use.
     private(set) var followed: Set<UInt32> = []
     var delayed: DelayedMessages?
@@ -199,7 +200,10 @@ package struct PathMachine: Sendable {
         switch event {
         case .malformed: malformed += 1
         case .done: break
-        case .ignored, .neighbor, .neighborRemoved: work.events += 1
+        case .neighbor(let neighbor):
+            work.events += 1
+            if neighbor.state.contains(.reachable) { hasReachableNeighbor = true }
+        case .ignored, .neighborRemoved: work.events += 1
         default:
             work.events += 1
             let known = pending.changes.count
@@ -265,6 +269,12 @@ package struct PathMachine: Sendable {
     mutating func takeExpiredAnswers() -> Bool {
         defer { hasExpiredAnswers = false }
         return hasExpiredAnswers
+    }
+
+    /// Returns whether the kernel has reported that a neighbor is reachable, and clears the mark.
+    mutating func takeReachableNeighbor() -> Bool {
+        defer { hasReachableNeighbor = false }
+        return hasReachableNeighbor
     }
 
     mutating func markChanged() {

@@ -187,6 +187,8 @@ private struct RecordedSettings: Codable {
     var quality: Quality?
     /// Omitted if false.
     var isScheduledOnly: Bool?
+    /// Omitted if the interval is constant.
+    var initialInterval: Int64?
     /// `nil` in recordings of earlier versions, in which metered interfaces were like others.
     var metered: Metered?
 
@@ -220,7 +222,7 @@ private struct RecordedSettings: Codable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case interval, timeout, failAfter, recoverAfter, families, interface, quality, metered, levels
+        case interval, initialInterval, timeout, failAfter, recoverAfter, families, interface, quality, metered, levels
         case isScheduledOnly = "scheduledOnly"
     }
 
@@ -236,6 +238,7 @@ private struct RecordedSettings: Codable {
             loss: limits.loss, rtt: limits.roundTrip?.saturatingNanoseconds, jitter: limits.jitter?.saturatingNanoseconds,
             window: limits.window)
         isScheduledOnly = settings.isScheduledOnly ? true : nil
+        initialInterval = settings.initialInterval?.saturatingNanoseconds
         metered = Metered(factor: settings.metered.intervalFactor, bytesPerDay: settings.metered.bytesPerDay)
         guard settings.tls != TLSProbeSettings() || settings.http != HTTPProbeSettings() else { return }
         levels = Levels(
@@ -254,6 +257,7 @@ private struct RecordedSettings: Codable {
             metered: MeteredLimits(intervalFactor: metered?.factor ?? 1, bytesPerDay: metered?.bytesPerDay)
         )
         settings.isScheduledOnly = isScheduledOnly ?? false
+        settings.initialInterval = initialInterval.map { .nanoseconds($0) }
         if let levels {
             settings.tls.serverName = levels.serverName
             settings.tls.isInsecure = levels.insecure

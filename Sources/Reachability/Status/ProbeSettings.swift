@@ -62,6 +62,13 @@ public struct ProbeSettings: Hashable, Sendable {
         set { values.update { $0.isScheduledOnly = newValue } }
     }
 
+    /// The interval of the first probes, which then grows to ``interval`` with the time since the target was added or its route changed;
+    /// `nil`, the default, for a constant interval. Such a target is also probed at once if the path or a neighbor changes.
+    package var initialInterval: Duration? {
+        get { values.value.initialInterval }
+        set { values.update { $0.initialInterval = newValue.map { max($0, .milliseconds(10)) } } }
+    }
+
     private struct Values: Hashable, Sendable {
         var interval: Duration
         var timeout: Duration
@@ -74,6 +81,7 @@ public struct ProbeSettings: Hashable, Sendable {
         var tls = TLSProbeSettings()
         var http = HTTPProbeSettings()
         var isScheduledOnly = false
+        var initialInterval: Duration?
     }
 
     // All targets with the same settings share one box.

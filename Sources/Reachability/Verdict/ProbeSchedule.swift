@@ -5,6 +5,8 @@ internal import Pacing
 ///
 /// The grid begins at the first probe, shifted by the target's *phase*: the first probes of many targets start together, and the
 /// next ones are spread evenly over the interval.
+///
+/// If the interval grows, there is no grid: a probe starts one present interval after the start of the one before.
 struct ProbeSchedule: Hashable, Sendable {
     /// The end of a probe.
     enum Ending: Hashable, Sendable {
@@ -35,16 +37,29 @@ struct ProbeSchedule: Hashable, Sendable {
     private var lastStart: Int64 = 0
     private var immediate = 0
     private let shift: Int64
+    /// The first interval, in nanoseconds; `nil` if the interval is constant.
+    private let initial: Int64?
+    /// The time since which the interval grows.
+    private var growsSince: Int64?
 
     /// Creates a schedule.
     ///
     /// - Parameters:
     ///   - interval: the time between probes.
+    ///   - initial: the time between the first probes, which grows to the interval; `nil` for a constant interval.
     ///   - phase: the shift of the grid, as a part of the interval in units of 2⁻³².
-    init(interval: Duration, phase: UInt32 = 0) {
+    init(interval: Duration, initial: Duration? = nil, phase: UInt32 = 0) {
         let interval = max(1, interval.saturatingNanoseconds)
         self.interval = interval
-        shift = Int64(UInt64(interval).multipliedFullWidth(by: UInt64(phase) << 32).high)
+        let initial = initial.map { min(interval, max(1, $0.saturatingNanoseconds)) }
+        self.initial = initial
+        shift = Int64(UInt64(initial ?? interval).multipliedFullWidth(by: UInt64(phase) << 32).high)
+    }
+
+    /// Returns an interval that grows from `initial` to `longest`, in nanoseconds. It is an eighth of the time waited, so that a server
+    /// is found at most an eighth later than by probing without a pause.
+    static func interval(from initial: Int64, to longest: Int64, afterWaiting waited: Int64) -> Int64 {
+        min(longest, max(initial, waited / 8))
     }
 
     /// Returns the phase of a target: multiples of the golden ratio, which are spread more evenly than random numbers (Knuth, The Art
@@ -68,6 +83,7 @@ struct ProbeSchedule: Hashable, Sendable {
     /// `factor` is the number of intervals between two slots. The phase is the same part of this longer interval.
     mutating func continueByGrid(at now: Int64, factor: Int = 1) {
         immediate = 0
+        if let initial { return next = growing(from: initial, factor, now) }
         let step = interval.multipliedSaturated(by: Int64(factor))
         let origin = (origin ?? now).addingSaturated(shift.multipliedSaturated(by: Int64(factor - 1)))
         let first = slot(notBefore: lastStart.addingSaturated(step / 2), origin, step)
@@ -76,6 +92,26 @@ struct ProbeSchedule: Hashable, Sendable {
         missed += Int(clamping: (following - first) / step)
         next = following
     }
+
+    private mutating func growing(from initial: Int64, _ factor: Int, _ now: Int64) -> Int64 {
+        // The second probes of many targets are spread, and so are those that follow.
+        let delay = growsSince == nil ? shift : 0
+        let since = growsSince ?? lastStart
+        growsSince = since
+        let step = Self.interval(from: initial, to: interval, afterWaiting: now.addingSaturated(-since))
+            .multipliedSaturated(by: Int64(factor))
+        return max(now, lastStart.addingSaturated(step).addingSaturated(delay))
+    }
+
+    /// Moves the next probe forward, because something has changed: to now, but at least the first interval after the start of the last
+    /// one. Does nothing if the interval is constant.
+    mutating func hurry(at now: Int64) {
+        guard let initial, let next else { return }
+        self.next = min(next, max(now, lastStart.addingSaturated(initial)))
+    }
+
+    /// Lets the interval grow from its first value again. Does nothing if the interval is constant.
+    mutating func restartGrowth(at now: Int64) { if initial != nil { growsSince = now } }
 
     private func slot(notBefore time: Int64, _ origin: Int64, _ step: Int64) -> Int64 {
         guard time > origin else { return origin }

@@ -61,6 +61,7 @@ extension TargetMachine {
         let routes = Self.openRoutes(candidateRoutes)
         guard !routes.isEmpty else { return pathless(candidateRoutes, &turn) }
         let isChanged = routes != openRoutes
+        if isChanged { schedule.restartGrowth(at: turn.time) }
         openRoutes = routes
         noteMeteredInterface(turn)
         streak.keep(to: routes)
@@ -71,7 +72,11 @@ extension TargetMachine {
         case .pathless where settings.isScheduledOnly: phase = .waiting
         case .pathless: startProbe(&turn, knowing: candidateRoutes)
         case .waiting:
-            if isChanged, !settings.isScheduledOnly { startProbe(&turn, knowing: candidateRoutes) }
+            if isChanged, !settings.isScheduledOnly {
+                startProbe(&turn, knowing: candidateRoutes)
+            } else {
+                schedule.hurry(at: turn.time)
+            }
         case .connecting, .examining, .following:
             guard isChanged else { return }
             // Running attempts keep their routes.

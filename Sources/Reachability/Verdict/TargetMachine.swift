@@ -217,7 +217,8 @@ package struct TargetMachine: Sendable {
         nextNumber = firstNumber
         verdict = Verdict(failAfter: settings.failAfter, recoverAfter: settings.recoverAfter)
         schedule = ProbeSchedule(
-            interval: settings.interval, phase: settings.isScheduledOnly ? 0 : ProbeSchedule.phase(of: id))
+            interval: settings.interval, initial: settings.initialInterval,
+            phase: settings.isScheduledOnly ? 0 : ProbeSchedule.phase(of: id))
     }
 
     /// The time at which ``Event/tick`` is due, on the monotonic clock in nanoseconds; `nil` for never.

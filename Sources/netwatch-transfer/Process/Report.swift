@@ -31,7 +31,7 @@ final class Report {
         let stateText = StateText(offset: Terminal.offset(at: Clock.now.wallClockNanoseconds))
         switch format {
         case .live(let style):
-            let size = Terminal.size
+            let size = Terminal.size()
             display = LiveDisplay(style: style, stateText: stateText, columns: size.columns, rows: size.rows)
         case .lines(let isVerbose): lines = StatusLines(stateText: stateText, isVerbose: isVerbose)
         case .records, .quiet: break
@@ -82,7 +82,7 @@ final class Report {
         if let drawnAt, now.monotonicNanoseconds < drawnAt + LiveDisplay.interval, !isFresh { return }
         drawnAt = now.monotonicNanoseconds
         // A slow terminal receives fewer frames.
-        guard standardError?.pendingCount == 0, !Terminal.isInBackground else { return }
+        guard standardError?.pendingCount == 0, !Terminal.isInBackground() else { return }
         draw(statuses, at: now)
     }
 
@@ -100,7 +100,7 @@ final class Report {
 
     /// Updates the terminal's size.
     func resized() {
-        let size = Terminal.size
+        let size = Terminal.size()
         display?.columns = size.columns
         display?.rows = size.rows
         drawnAt = nil

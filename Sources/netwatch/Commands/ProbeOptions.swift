@@ -58,7 +58,9 @@ extension Endpoint {
 
 /// The options for the interval of probes and for the number of results that change a target's status.
 struct PacingOptions: ParsableArguments {
-    @Option(parsing: .unconditional, help: ArgumentHelp("The time between probes (default: 10s).", valueName: "duration"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The time between probes (default: 10s; for wait from 250ms to 1s).", valueName: "duration"))
     var interval: String?
 
     @Option(
@@ -70,6 +72,19 @@ struct PacingOptions: ParsableArguments {
         parsing: .unconditional,
         help: ArgumentHelp("Successful probes in a row after which it is up (default: 1).", valueName: "n"))
     var recoverAfter: Int?
+
+    /// Returns the settings of targets for which somebody waits. Unless the user gives an interval, it begins at 250 ms and grows to 1 s.
+    /// Both are longer for more than 250 targets, of which at most a thousand are probed per second, but at most 10 s.
+    func eagerSettings(_ targets: TargetOptions, _ network: NetworkOptions, count: Int) throws(Failure) -> ProbeSettings {
+        var settings = try settings(targets, network)
+        guard interval == nil else { return settings }
+        let share = Duration.milliseconds(min(10_000, count))
+        settings.initialInterval = max(.milliseconds(250), share)
+        settings.interval = max(.seconds(1), share)
+        // The budget of bytes limits the probes over a metered interface, which somebody waits for.
+        settings.metered.intervalFactor = 1
+        return settings
+    }
 
     func settings(_ targets: TargetOptions, _ network: NetworkOptions) throws(Failure) -> ProbeSettings {
         let (failAfter, recoverAfter) = (failAfter ?? 2, recoverAfter ?? 1)

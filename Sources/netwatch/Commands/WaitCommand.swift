@@ -15,6 +15,9 @@ struct WaitCommand: ParsableCommand {
             netwatch wait --timeout 30s
             netwatch wait --any --stable 5s db1:5432 db2:5432 -- ./start
 
+            Targets are probed every 250 ms at first, then less often, at last once a second, and at once when the path or a neighbor changes. \
+            With --interval they are probed at that interval. A terminal shows what is waited for; -v writes it to a pipe too.
+
             Exit code 0: the condition holds. 124: it did not hold within --timeout. With a command: the command's own, 126 or 127.
             """
     )
@@ -49,17 +52,20 @@ struct WaitCommand: ParsableCommand {
     func run() throws {
         if any, all { throw Failure.usage("--any --all", "they exclude each other") }
         let configuration = try network.configuration()
-        let settings = try pacing.settings(targets, network)
         let endpoints = try targets.endpoints(network)
+        let settings = try pacing.eagerSettings(targets, network, count: endpoints.count)
         let limit = try TimeSpan.option("--timeout", timeout)
+        let start = Clock.now
         var condition = WaitCondition(
             endpoints: endpoints, needsAll: !any, stable: try TimeSpan.option("--stable", stable) ?? .zero,
-            timeLimit: limit.map { Clock.now.advanced(by: $0) }
+            timeLimit: limit.map { start.advanced(by: $0) }
         )
+        let report = WaitReport(output, start: start, limit: limit)
         let ignoredSignals = Signals.resetIgnored()
         let watcher = try Watcher(configuration, targets: endpoints.map { ($0, settings) })
-        let isDone = watcher.run(&condition)
+        let isDone = watcher.run(&condition, progress: report?.update)
         watcher.session.stop()
+        report?.end(condition)
         guard isDone else {
             throw Failure(ExitCode.doesNotHold, "wait: the network namespace is gone; \(condition.reason)")
         }
@@ -72,4 +78,30 @@ struct WaitCommand: ParsableCommand {
         let code = number == ENOENT || number == ENOTDIR ? ExitCode.commandNotFound : ExitCode.cannotExecute
         throw Failure(code, "\(name): cannot run: \(errorText(number))")
     }
+}
+
+/// The lines about the progress of `wait` on standard error. They are written at once: nobody reads them later.
+private final class WaitReport {
+    private var progress: WaitProgress
+    private let isLive: Bool
+
+    /// Creates the report; `nil` if there is none: with `-q`, and for a pipe without `-v`.
+    init?(_ output: OutputOptions, start: Moment, limit: Duration?) {
+        let environment = ProcessInfo.processInfo.environment
+        isLive = Terminal.isLive(environment)
+        guard !output.quiet, isLive || output.verbose else { return nil }
+        let style = TextStyle(choice: output.color, isTerminal: isLive, environment: environment)
+        progress = WaitProgress(isLive ? .live(style) : .lines, start: start, limit: limit)
+    }
+
+    func update(_ condition: WaitCondition, at now: Moment) -> Moment {
+        // A job in the background of a shell does not draw over the work in the foreground.
+        if isLive, Terminal.isInBackground() { return now.advanced(by: .seconds(1)) }
+        progress.columns = TerminalSize.columns(of: STDERR_FILENO)
+        let (text, next) = progress.text(condition, at: now)
+        StandardError.write(text)
+        return next
+    }
+
+    func end(_ condition: WaitCondition) { StandardError.write(progress.end(condition, at: Clock.now)) }
 }

@@ -69,6 +69,18 @@ struct WaitCondition: Watcher.Condition {
         [timeLimit, holdsSince?.advanced(by: stable)].compactMap { $0 }.min()
     }
 
+    /// What is waited for at present, in one line.
+    func present(at now: Moment) -> String {
+        guard let holdsSince else { return reason }
+        let subject =
+            switch endpoints.count {
+            case 0: "the path is satisfied"
+            case 1: "\(endpoints[0].sentence) is up"
+            default: needsAll ? "all targets are up" : "a target is up"
+            }
+        return "\(subject) for \(TimeSpan.rough(now.elapsed(since: holdsSince))) of \(TimeSpan.rough(stable))"
+    }
+
     /// The reason why the condition does not hold, or not for long enough, in one line.
     var reason: String {
         if holdsSince != nil { return "it did not hold for \(TimeSpan.rough(stable)) without a break" }

@@ -30,9 +30,14 @@ struct Watcher {
         }
     }
 
-    /// Runs until the condition is done. Returns `false` if the monitor's namespace disappeared before.
+    /// Runs until the condition is done.
+    ///
+    /// - Parameters:
+    ///   - condition: the condition, which receives each event.
+    ///   - progress: reports the condition, on the main thread; it returns the time of its next call.
+    /// - Returns: `false` if the monitor's namespace disappeared before.
     @discardableResult
-    func run<Value: Condition>(_ condition: inout Value) -> Bool {
+    func run<Value: Condition>(_ condition: inout Value, progress: ((Value, Moment) -> Moment)? = nil) -> Bool {
         let loop = MainLoop(inbox.waker)
         let running = Locked(condition)
         receiver.begin { event in
@@ -46,6 +51,7 @@ struct Watcher {
             receiver.end()
             condition = running.withLock { $0 }
         }
+        var nextReport = progress == nil ? Int64.max : .min
         while true {
             let (due, hasEnded) = receiver.check()
             if let shortage = receiver.takeShortage() {
@@ -53,7 +59,11 @@ struct Watcher {
             }
             if due == .min { return true }
             if hasEnded { return false }
-            _ = loop.wait(until: due == .max ? nil : due)
+            if let progress, Clock.nanoseconds >= nextReport {
+                nextReport = progress(running.withLock { $0 }, Clock.now).monotonicNanoseconds
+            }
+            let wake = min(due, nextReport)
+            _ = loop.wait(until: wake == .max ? nil : wake)
         }
     }
 }

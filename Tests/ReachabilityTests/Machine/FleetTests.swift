@@ -46,11 +46,15 @@ private struct Site {
     }
 
     mutating func add(
-        _ numbers: Range<Int>, interval: Duration = .seconds(10), metered: MeteredLimits = MeteredLimits(), scheme: String = "tcp"
+        _ numbers: Range<Int>, interval: Duration = .seconds(10), initial: Duration? = nil,
+        metered: MeteredLimits = MeteredLimits(),
+        scheme: String = "tcp"
     ) throws {
+        var settings = ProbeSettings(interval: interval, metered: metered)
+        settings.initialInterval = initial
         for number in numbers {
             let endpoint = try Endpoint("\(scheme)://192.0.\(number / 250).\(number % 250 + 1):443")
-            fleet.add(TargetID(number), endpoint, ProbeSettings(interval: interval, metered: metered))
+            fleet.add(TargetID(number), endpoint, settings)
         }
     }
 
@@ -96,6 +100,9 @@ private struct Site {
         fleet.apply(changes, snapshot)
         fleet.setLocalState(host.localState, at: moment)
     }
+
+    /// The kernel reports that a neighbor is reachable.
+    mutating func findNeighbor() { fleet.hurryEagerTargets(at: moment) }
 
     private mutating func turn() {
         let effects = fleet.turn(snapshot, at: moment)
@@ -231,6 +238,39 @@ private let second: Int64 = 1_000_000_000
         }
         #expect(site.routeQueries - queries <= 41)
         #expect(site.starts.values.joined().count - probes <= 110)
+    }
+
+    @Test(arguments: [Duration?.none, .milliseconds(250)])
+    func `a reachable neighbor and a change of the path hurry the probe of a target whose interval grows`(initial: Duration?)
+        throws
+    {
+        var site = Site()
+        try site.add(0..<1, interval: .seconds(1), initial: initial)
+        site.run(for: 30 * second)
+        for change in 0..<2 {
+            let starts = site.starts[TargetID(0)] ?? []
+            let last = try #require(starts.last)
+            site.run(for: last + second * 2 / 5 - site.now)
+            if change == 0 {
+                site.findNeighbor()
+            } else {
+                site.change([
+                    .routeAdded(Route(Route.Key(table: 255, destination: IPPrefix(IPAddress(v4: 0x0a09_0000), length: 32))))
+                ])
+            }
+            site.run(for: 1_000_000)
+            expectEqual((site.starts[TargetID(0)]?.count ?? 0) - starts.count, initial == nil ? 0 : 1)
+            site.run(for: 5 * second)
+        }
+    }
+
+    @Test func `the second probes of targets whose interval grows are spread`() throws {
+        var site = Site()
+        try site.add(0..<200, interval: .seconds(1), initial: .milliseconds(250))
+        site.run(for: second)
+        let seconds = site.starts.values.compactMap { $0.dropFirst().first }
+        #expect(seconds.count == 200 && seconds.allSatisfy { (second / 4...second / 2 + 10_000_000).contains($0) })
+        #expect((90...110).contains(seconds.count { $0 < second * 3 / 8 }))
     }
 
     @Test func `a removed target is neither probed nor published again`() throws {

@@ -67,6 +67,7 @@ import Testing
         if let endpoint = try? Endpoint("Example.com:80") {
             var scheduled = ProbeSettings()
             scheduled.isScheduledOnly = true
+            scheduled.initialInterval = .milliseconds(250)
             inputs += [
                 .targetAdded(TargetID(0), endpoint, ProbeSettings()), .targetAdded(TargetID(1), endpoint, scheduled),
             ]

@@ -110,6 +110,46 @@ private let second: Int64 = 1_000_000_000
         expectEqual(schedule.next, expected * 1_000_000)
     }
 
+    @Test func `a growing interval is an eighth of the time waited, between its first and its longest value`() {
+        let interval = { ProbeSchedule.interval(from: second / 4, to: second, afterWaiting: $0) }
+        expectEqual([0, 2, 4, 8, 3600].map { interval($0 * second) }, [second / 4, second / 4, second / 2, second, second])
+    }
+
+    @Test func `probes with a growing interval start one interval apart, and a change hurries the next one`() {
+        var schedule = ProbeSchedule(interval: .seconds(1), initial: .milliseconds(250))
+        var starts: [Int64] = []
+        var now: Int64 = 0
+        while now < 20 * second {
+            schedule.began(at: now)
+            schedule.continueByGrid(at: now + 1)
+            starts.append(now)
+            now = schedule.next ?? .max
+        }
+        expectEqual(starts[1], second / 4)
+        let gaps = zip(starts.dropFirst(), starts).map { $0 - $1 }
+        #expect(gaps == gaps.sorted() && gaps.last == second)
+        // At most an eighth of the time passes until a server is found.
+        for (start, next) in zip(starts, starts.dropFirst()) where start > 2 * second { #expect(next - start <= start / 8 + 1) }
+        schedule.hurry(at: now - second / 2)
+        expectEqual(schedule.next, now - second / 2)
+        // Never less than the first interval after the last probe.
+        schedule.hurry(at: now - second)
+        expectEqual(schedule.next, now - second + second / 4)
+        schedule.began(at: now)
+        schedule.restartGrowth(at: now)
+        schedule.continueByGrid(at: now + 1)
+        expectEqual(schedule.next, now + second / 4)
+    }
+
+    @Test func `a change hurries no probe of a constant interval`() {
+        var schedule = ProbeSchedule(interval: .seconds(10))
+        schedule.began(at: 0)
+        schedule.continueByGrid(at: 1)
+        schedule.hurry(at: 2 * second)
+        schedule.restartGrowth(at: 2 * second)
+        expectEqual(schedule.next, 10 * second)
+    }
+
     @Test func `the longest probe interval does not overflow`() {
         var schedule = ProbeSchedule(interval: .nanoseconds(Int64.max))
         schedule.began(at: 5)
@@ -117,5 +157,9 @@ private let second: Int64 = 1_000_000_000
         expectEqual(schedule.next, .max)
         schedule.confirm(.silence, timeout: .seconds(3), at: .max)
         expectEqual(schedule.next, .max)
+        var growing = ProbeSchedule(interval: .nanoseconds(Int64.max), initial: .nanoseconds(Int64.max), phase: .max)
+        growing.began(at: 5)
+        growing.continueByGrid(at: 7, factor: 1_000)
+        expectEqual(growing.next, .max)
     }
 }

@@ -1,3 +1,4 @@
+import Console
 import Expectations
 import Foundation
 import Reachability
@@ -110,6 +111,43 @@ import Testing
         let endpoints = (1...5).map { Samples.endpoint("192.0.2.\($0):1") }
         let condition = WaitCondition(endpoints: endpoints)
         expectEqual(condition.reason, (1...3).map { "192.0.2.\($0):1 is unknown: no probe has ended; " }.joined() + "and 2 more")
+    }
+}
+
+@Suite struct WaitProgressTests {
+    let endpoint = Samples.endpoint("192.0.2.9:22")
+
+    private func condition(stable: Duration = .zero) -> WaitCondition { WaitCondition(endpoints: [endpoint], stable: stable) }
+
+    @Test func `a terminal shows after half a second what wait waits for and for how long`() {
+        var condition = condition()
+        condition.receive(Samples.server(0, endpoint.text, .down, cause: Samples.refused, at: 0))
+        var progress = WaitProgress(.live(TextStyle()), start: Samples.moment(0), limit: .seconds(30))
+        var turn = progress.text(condition, at: Samples.moment(0.1))
+        #expect(turn.text.isEmpty && turn.next == Samples.moment(0.5))
+        turn = progress.text(condition, at: Samples.moment(2.5))
+        expectEqual(
+            turn.text, "waiting for 2s of 30s: 192.0.2.9:22 is down, tcp/refused: 192.0.2.9 refuses\u{1b}[K\n  port 22\u{1b}[K\n")
+        expectEqual(turn.next, Samples.moment(3))
+        #expect(progress.text(condition, at: Samples.moment(63)).text.hasPrefix("\u{1b}[2A\rwaiting for 1m03s of 30s: "))
+        // The line is removed at the end.
+        condition.receive(Samples.server(0, endpoint.text, at: 64))
+        expectEqual(progress.end(condition, at: Samples.moment(64)), "\u{1b}[2A\r\u{1b}[J")
+    }
+
+    @Test func `a pipe has a line for each other reason, and the time at the end`() {
+        var condition = condition(stable: .seconds(5))
+        var progress = WaitProgress(.lines, start: Samples.moment(0), limit: nil)
+        expectEqual(
+            progress.text(condition, at: Samples.moment(0)).text, "netwatch: wait: 192.0.2.9:22 is unknown: no probe has ended\n")
+        condition.receive(Samples.server(0, endpoint.text, .down, cause: Samples.refused, at: 0.5))
+        let line = "netwatch: wait: 192.0.2.9:22 is down, tcp/refused: 192.0.2.9 refuses port 22\n"
+        let turn = progress.text(condition, at: Samples.moment(1))
+        #expect(turn.text == line && turn.next == Samples.moment(2))
+        expectEmpty(progress.text(condition, at: Samples.moment(2)).text)
+        condition.receive(Samples.server(0, endpoint.text, at: 3))
+        expectEqual(progress.text(condition, at: Samples.moment(4)).text, "netwatch: wait: 192.0.2.9:22 is up for 1.0s of 5.0s\n")
+        expectEqual(progress.end(condition, at: Samples.moment(8)), "netwatch: wait: the condition holds after 8.0s\n")
     }
 }
 
