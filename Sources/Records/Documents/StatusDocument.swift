@@ -15,8 +15,13 @@ package struct StatusDocument: Hashable {
     /// The canary; `nil` if none is configured.
     package let canary: ServerUpdate?
 
-    package init(moment: Moment, path: PathUpdate, targets: [ServerUpdate], canary: ServerUpdate? = nil) {
-        (self.moment, self.path, updates) = (moment, path, targets)
+    /// The rule for ``verdict``.
+    package let rule: FailureRule
+
+    package init(
+        moment: Moment, path: PathUpdate, targets: [ServerUpdate], canary: ServerUpdate? = nil, rule: FailureRule = FailureRule()
+    ) {
+        (self.moment, self.path, updates, self.rule) = (moment, path, targets, rule)
         self.canary = canary?.asInitial()
     }
 
@@ -36,19 +41,19 @@ package struct StatusDocument: Hashable {
 
         /// Returns the common result: one that does not hold decides, then one that is not determined.
         package func combined(with other: Self?) -> Self {
-            let both = [self, other ?? .holds]
-            return both.contains(.doesNotHold) ? .doesNotHold : both.contains(.undetermined) ? .undetermined : .holds
+            let other = other ?? .holds
+            if self == .doesNotHold || other == .doesNotHold { return .doesNotHold }
+            return self == .undetermined || other == .undetermined ? .undetermined : .holds
         }
     }
 
     /// The result: that of the targets if there are any, because a server on this machine or its link is reachable without a
     /// path; else that of the path. A canary counts in both cases, and changes nothing of the path.
-    package var verdict: Verdict { verdictWithoutCanary.combined(with: canary.map { Verdict($0.state) }) }
+    package var verdict: Verdict { verdictWithoutCanary.combined(with: canary.map(rule.verdict)) }
 
     private var verdictWithoutCanary: Verdict {
         guard !updates.isEmpty else { return path.path.status == .satisfied ? .holds : .doesNotHold }
-        if updates.contains(where: { $0.state == .down || $0.state == .unreachable }) { return .doesNotHold }
-        return updates.contains { $0.state == .unknown } ? .undetermined : .holds
+        return updates.reduce(.holds) { $0.combined(with: rule.verdict($1)) }
     }
 
     /// The document as one line of JSON, without the newline.

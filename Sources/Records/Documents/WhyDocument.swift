@@ -11,8 +11,12 @@ package struct WhyDocument {
     /// The canary; `nil` if none is configured.
     package let canary: ServerUpdate?
 
-    package init(moment: Moment, evidence: DiagnosisEvidence, canary: ServerUpdate? = nil) {
+    /// The rule for ``verdict``.
+    package let rule: FailureRule
+
+    package init(moment: Moment, evidence: DiagnosisEvidence, canary: ServerUpdate? = nil, rule: FailureRule = FailureRule()) {
         self.moment = moment
+        self.rule = rule
         self.evidence = evidence
         self.canary = canary?.asInitial()
         diagnosis = Diagnosis(evidence)
@@ -20,10 +24,15 @@ package struct WhyDocument {
 
     /// The result, which decides the exit code: that of the target, or of the path if there is none, together with the canary's.
     package var verdict: StatusDocument.Verdict {
-        let isSatisfied = evidence.path.status == .satisfied
-        let explained =
-            evidence.endpoint == nil ? (isSatisfied ? .holds : .doesNotHold) : StatusDocument.Verdict(diagnosis.state)
-        return explained.combined(with: canary.map { StatusDocument.Verdict($0.state) })
+        explained.combined(with: canary.map(rule.verdict))
+    }
+
+    private var explained: StatusDocument.Verdict {
+        guard evidence.endpoint != nil else { return evidence.path.status == .satisfied ? .holds : .doesNotHold }
+        // A cause of one address counts too: the target's own cause may be another one.
+        let causes = evidence.addresses.compactMap { $0.update?.cause } + [evidence.update?.cause].compactMap { $0 }
+        if causes.contains(where: rule.names) { return .doesNotHold }
+        return rule.verdict(diagnosis.state, diagnosis.cause)
     }
 
     /// The assessment of the result, for the closing line.

@@ -74,13 +74,13 @@ struct StatusCollection: Watcher.Condition {
     }
 
     /// Returns the document; `nil` if the path never settled. A target without an update counts as unknown.
-    func document(at now: Moment) -> StatusDocument? {
+    func document(at now: Moment, _ rule: FailureRule = FailureRule()) -> StatusDocument? {
         guard let path else { return nil }
         var updates = endpoints.enumerated().map { number, endpoint in
             self.updates[number] ?? .unknown(endpoint, since: start, at: now)
         }
         let canary = hasCanary ? updates.popLast() : nil
-        return StatusDocument(moment: now, path: path, targets: updates, canary: canary)
+        return StatusDocument(moment: now, path: path, targets: updates, canary: canary, rule: rule)
     }
 }
 

@@ -11,7 +11,7 @@ struct StatusCommand: ParsableCommand {
         commandName: "status",
         abstract: "Show the path once, and probe each target once.",
         discussion: """
-            Exit code 0: all targets are up; without targets, the path is satisfied. 1: not so. 2: could not be determined. \
+            Exit code 0: all targets are up or degraded; without targets, the path is satisfied. 1: not so. 2: could not be determined. \
             A canary counts as a target.
             """
     )
@@ -19,10 +19,12 @@ struct StatusCommand: ParsableCommand {
     @OptionGroup var network: NetworkOptions
     @OptionGroup var targets: TargetOptions
     @OptionGroup var canary: CanaryOptions
+    @OptionGroup var failure: FailureOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
         let configuration = try network.configuration()
+        let rule = try failure.rule()
         let endpoints = try targets.endpoints(network)
         let timeout = try targets.timeout()
         // One result decides; the next probe would be due long after the end.
@@ -37,7 +39,7 @@ struct StatusCommand: ParsableCommand {
             endpoints: endpoints, canary: canary?.0, start: Clock.now, probeTimeout: timeout)
         watcher.run(&collection)
         watcher.session.stop()
-        guard let document = collection.document(at: Clock.now) else {
+        guard let document = collection.document(at: Clock.now, rule) else {
             throw Failure(
                 ExitCode.undetermined, "status: the kernel did not answer within \(TimeSpan.rough(StatusCollection.settleLimit))")
         }

@@ -39,6 +39,7 @@ struct WaitCommand: ParsableCommand {
     @OptionGroup var network: NetworkOptions
     @OptionGroup var targets: TargetOptions
     @OptionGroup var pacing: PacingOptions
+    @OptionGroup var failure: FailureOptions
     @OptionGroup var output: OutputOptions
 
     /// The command after `--`, which then replaces netwatch. It is split off before parsing: the parser would take it for
@@ -46,7 +47,7 @@ struct WaitCommand: ParsableCommand {
     var command: [String] = []
 
     enum CodingKeys: CodingKey {
-        case any, all, stable, timeout, network, targets, pacing, output
+        case any, all, stable, timeout, network, targets, pacing, failure, output
     }
 
     func run() throws {
@@ -57,7 +58,8 @@ struct WaitCommand: ParsableCommand {
         let limit = try TimeSpan.option("--timeout", timeout)
         let start = Clock.now
         var condition = WaitCondition(
-            endpoints: endpoints, needsAll: !any, stable: try TimeSpan.option("--stable", stable) ?? .zero,
+            endpoints: endpoints, needsAll: !any, rule: try failure.rule(),
+            stable: try TimeSpan.option("--stable", stable) ?? .zero,
             timeLimit: limit.map { start.advanced(by: $0) }
         )
         let report = WaitReport(output, start: start, limit: limit)

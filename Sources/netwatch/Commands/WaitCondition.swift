@@ -7,6 +7,7 @@ import Records
 struct WaitCondition: Watcher.Condition {
     private let endpoints: [Endpoint]
     private let needsAll: Bool
+    private let rule: FailureRule
     private let stable: Duration
     private let timeLimit: Moment?
     private var path: PathUpdate?
@@ -22,9 +23,14 @@ struct WaitCondition: Watcher.Condition {
     /// - Parameters:
     ///   - endpoints: The targets that must be up; if empty, the path must be satisfied.
     ///   - needsAll: Whether all of them must be up, or only one.
+    ///   - rule: The rule by which a degraded target is not up.
     ///   - stable: The time for which the condition must hold without a break.
     ///   - timeLimit: The time at which waiting ends; `nil` for never.
-    init(endpoints: [Endpoint], needsAll: Bool = true, stable: Duration = .zero, timeLimit: Moment? = nil) {
+    init(
+        endpoints: [Endpoint], needsAll: Bool = true, rule: FailureRule = FailureRule(), stable: Duration = .zero,
+        timeLimit: Moment? = nil
+    ) {
+        self.rule = rule
         self.endpoints = endpoints
         self.needsAll = needsAll
         self.stable = stable
@@ -37,7 +43,7 @@ struct WaitCondition: Watcher.Condition {
         case .server(let id, let update):
             guard endpoints.indices.contains(id.number) else { return }
             let former = targets.updateValue(update, forKey: id)
-            upCount += (Self.isUp(update) ? 1 : 0) - (former.map(Self.isUp) == true ? 1 : 0)
+            upCount += (isUp(update) ? 1 : 0) - (former.map(isUp) == true ? 1 : 0)
         // Whether the condition held while the machine was suspended is unknown.
         case .gap(_, let to): if holdsSince != nil { holdsSince = to }
         case .probe(let id, let report):
@@ -54,7 +60,7 @@ struct WaitCondition: Watcher.Condition {
         return needsAll ? upCount == endpoints.count : upCount > 0
     }
 
-    private static func isUp(_ update: ServerUpdate) -> Bool { update.state == .up || update.state == .degraded }
+    private func isUp(_ update: ServerUpdate) -> Bool { rule.verdict(update) == .holds }
 
     /// Returns whether the condition has held for the requested time.
     func isFulfilled(at now: Moment) -> Bool {
@@ -91,7 +97,7 @@ struct WaitCondition: Watcher.Condition {
         let open = endpoints.enumerated().compactMap { number, endpoint -> String? in
             let update = targets[TargetID(number)]
             let state = update?.state ?? .unknown
-            guard state != .up, state != .degraded else { return nil }
+            if let update, isUp(update) { return nil }
             if let cause = update?.cause { return "\(endpoint.sentence) is \(state.rawValue), \(cause.sentence)" }
             if let cause = failures[TargetID(number)] { return "\(endpoint.sentence): \(cause.sentence)" }
             if !isBeforePath(endpoint) { isUnexplained = true }

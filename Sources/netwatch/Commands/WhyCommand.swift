@@ -27,6 +27,7 @@ struct WhyCommand: ParsableCommand {
     @OptionGroup var network: NetworkOptions
     @OptionGroup var targets: TargetOptions
     @OptionGroup var canary: CanaryOptions
+    @OptionGroup var failure: FailureOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
@@ -34,6 +35,7 @@ struct WhyCommand: ParsableCommand {
         if let second = targets.targets.dropFirst().first {
             throw Failure.usage("why", "unexpected argument '\(second)'; see 'netwatch why --help'")
         }
+        let rule = try failure.rule()
         let endpoints = try targets.endpoints(network)
         let settings = try targets.levels.applied(
             to: ProbeSettings(
@@ -44,7 +46,7 @@ struct WhyCommand: ParsableCommand {
         defer { examination.stop() }
         var verdicts: [StatusDocument.Verdict] = []
         let isSettled = try examination.run(endpoints) { evidence in
-            let document = WhyDocument(moment: Clock.now, evidence: evidence, canary: examination.canaryUpdate)
+            let document = WhyDocument(moment: Clock.now, evidence: evidence, canary: examination.canaryUpdate, rule: rule)
             verdicts.append(document.verdict)
             try writer.write(document)
         }

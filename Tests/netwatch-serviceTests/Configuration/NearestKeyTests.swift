@@ -1,6 +1,7 @@
 import Expectations
 import Testing
 
+@testable import Console
 @testable import netwatch_service
 
 @Suite struct NearestKeyTests {
@@ -17,6 +18,15 @@ import Testing
         expectEqual(NearestKey.find("Interval", among: Configuration.keys), "interval")
         expectEqual(NearestKey.find("time-zone", among: Configuration.keys), "time_zone")
         expectNil(NearestKey.find(String(repeating: "x", count: 100_000), among: Configuration.keys))
+    }
+
+    @Test func `names that contain the unknown one come before names with few differences`() {
+        let known = ["certificate-expired", "certificate-expiring", "certificate-untrusted", "reset", "loss"]
+        expectEqual(NearestKey.list("expiring", among: known), ["certificate-expiring"])
+        expectEqual(
+            NearestKey.list("certificate-expirin", among: known, count: 2), ["certificate-expiring", "certificate-expired"])
+        expectEqual(NearestKey.list("los", among: known), ["loss"])
+        expectEqual(NearestKey.list("", among: known), [])
     }
 
     @Test func `a limited number of keys is compared, and none whose length excludes it`() {

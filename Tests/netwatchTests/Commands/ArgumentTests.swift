@@ -45,6 +45,16 @@ import Testing
         ("watch --interface a/b", "--interface 'a/b': not the name of an interface: 1 to 127 characters"),
         ("watch --netns ..", "--netns '..': neither the name nor the path of a network namespace"),
         ("wait --any --all a:1", "--any --all: they exclude each other"),
+        (
+            "status --fail-on gatewaysilent a:1",
+            "--fail-on gatewaysilent: 'gatewaysilent' is no code of a cause; near it is gateway-silent"
+        ),
+        ("why --fail-on tsl/reset a:1", "--fail-on tsl/reset: 'tsl' is no layer of a cause; near it is tls"),
+        (
+            "wait --fail-on loss,frobnicate a:1",
+            "--fail-on loss,frobnicate: 'frobnicate' is no code of a cause; docs/command-line.md lists them"
+        ),
+        ("status --fail-on loss, a:1", "--fail-on loss,: write codes of causes, as in certificate-expiring,quality/loss"),
         ("wait a:1 --", "wait --: the command is missing; write -- COMMAND"),
         ("record", "record: missing expected argument '<file>'; see 'netwatch record --help'"),
         ("status a:1 b", "target 'b': port: is missing; write b:PORT"),

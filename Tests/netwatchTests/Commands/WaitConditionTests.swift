@@ -34,6 +34,25 @@ import Testing
         #expect(condition.isFulfilled(at: Samples.moment(3)))
     }
 
+    @Test func `with --strict and --fail-on a degraded target is not up`() throws {
+        let expiring = Cause(.tls, .certificateExpiring, detail: "the certificate expires in 3 days")
+        let degraded = Samples.server(0, first.text, .degraded, cause: expiring, at: 1)
+        var (strict, named, other) = (FailureRule(), FailureRule(), FailureRule())
+        strict.isStrict = true
+        try named.add("reset,tls/certificate-expiring")
+        try other.add("quality/loss")
+        for (rule, isFulfilled) in [(FailureRule(), true), (strict, false), (named, false), (other, true)] {
+            var condition = WaitCondition(endpoints: [first], rule: rule)
+            condition.receive(degraded)
+            expectEqual(condition.isFulfilled(at: Samples.moment(1)), isFulfilled)
+            if isFulfilled { continue }
+            expectEqual(
+                condition.reason, "192.0.2.9:22 is degraded, tls/certificate-expiring: the certificate expires in 3 days")
+            condition.receive(Samples.server(0, first.text, at: 2))
+            #expect(condition.isFulfilled(at: Samples.moment(2)))
+        }
+    }
+
     @Test func `a failed probe is the reason before the target's status is known`() {
         var condition = WaitCondition(endpoints: [first])
         condition.receive(Samples.path())

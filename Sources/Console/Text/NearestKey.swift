@@ -1,12 +1,12 @@
-/// The search for the key that a user meant.
-enum NearestKey {
+/// The search for the key or name that a user meant.
+package enum NearestKey {
     /// The maximum number of keys that are compared. A file of 1 MiB can have a hundred thousand.
     static let candidateLimit = 300
     /// The maximum number of characters of a key that are compared.
     private static let lengthLimit = 64
 
     /// Returns the known key with the fewest differences from an unknown one; `nil` if all differ by more than a third of their length.
-    static func find(_ unknown: String, among known: some Sequence<String>) -> String? {
+    package static func find(_ unknown: String, among known: some Sequence<String>) -> String? {
         let unknown = shortened(unknown)
         var nearest: (key: String, distance: Int)?
         for key in candidates(for: unknown, among: known) {
@@ -15,6 +15,15 @@ enum NearestKey {
             nearest = (key, distance)
         }
         return nearest?.key
+    }
+
+    /// Returns the known names that a user may have meant, at most `count`: first those that contain the unknown one, then those with the fewest
+    /// differences, as ``find(_:among:)``.
+    package static func list(_ unknown: String, among known: [String], count: Int = 3) -> [String] {
+        let short = shortened(unknown)
+        var names = short.unicodeScalars.count > 2 ? known.filter { $0.contains(short) } : []
+        while names.count < count, let next = find(unknown, among: known.filter { !names.contains($0) }) { names.append(next) }
+        return Array(names.prefix(count))
     }
 
     /// Returns the first keys whose length alone does not exclude them.
