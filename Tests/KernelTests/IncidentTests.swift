@@ -89,4 +89,27 @@ struct IncidentTests {
             expectEqual(NSDictionary(dictionary: one), NSDictionary(dictionary: other))
         }
     }
+
+    @Test func `on a machine with IPv6 only, a target with IPv4 is no incident once the path is satisfied`() throws {
+        let network = try Network()
+        try network.uplink("v0")
+        // The kernel routes IPv4 packets over the interface, and has no source address for them.
+        try network.host.ip("route add default dev v0")
+        let observer = try ProgramObserver(watching: network.host.path, ["192.0.2.1:9"])
+        expectEqual(text(try incident(observer)), "open address/no-address interface v0 local ×1")
+        try network.host.ip("addr add 2001:db8::1/64 dev v0 nodad")
+        try network.host.ip("-6 route add default via 2001:db8::254")
+        let over = try incident(observer)
+        expectEqual(text(over), "over address/no-address interface v0 local ×1")
+
+        // The target stays unreachable, and its cause names the family.
+        let status = try Program(
+            [Programs.netwatch, "status", "--json", "--netns", network.host.path, "192.0.2.1:9"], output: .file)
+        try expectEqual(status.wait(within: patience), 1, "\(status.ending)")
+        #expect(status.output.contains("interface v0 has no usable IPv4 address"), "\(status.output)")
+        try network.host.ip("link set lo up")
+        let other = try ProgramObserver(watching: network.host.path, ["192.0.2.1:9", "[::1]:9"])
+        // The only incident is that of the other target.
+        expectEqual(text(try incident(other)), "open tcp/refused target [::1]:9 server ×1")
+    }
 }

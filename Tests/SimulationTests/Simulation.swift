@@ -30,6 +30,8 @@ struct Simulation {
     var removed: Set<TargetID> = []
     var published: [TargetID: ServerUpdate] = [:]
     private var publishedPath: NetworkPath?
+    /// The families for which a path was published.
+    private var families: Set<IPAddress.Family> = []
     private var incidents: [String: Incident] = [:]
     private var mirror = Kernel.Snapshot()
     /// All inputs of the machine. ``emitted`` has its events.
@@ -228,6 +230,8 @@ struct Simulation {
                 throw Violation(description: "\(update.path)")
             }
             publishedPath = update.path
+            if update.path.supportsIPv4 { families.insert(.v4) }
+            if update.path.supportsIPv6 { families.insert(.v6) }
         case .server(let id, let update):
             if publishedPath == nil { throw Violation(description: "a target before the path") }
             if removed.contains(id) { throw Violation(description: "target \(id) is removed and published") }
@@ -253,6 +257,14 @@ struct Simulation {
         }
     }
 
+    /// Returns whether a target fails only because there has never been a path for its family, although that of the other one is satisfied.
+    private func lacksFamily(_ update: ServerUpdate) -> Bool {
+        guard publishedPath?.status == .satisfied, update.state == .unreachable, let address = update.address else {
+            return false
+        }
+        return !families.contains(address.family) && (update.cause?.code == .noAddress || update.cause?.code == .noRoute)
+    }
+
     private func check() throws {
         guard mirror == machine.path.snapshot else { throw Violation(description: "changes do not lead to the snapshot") }
         let deadline = machine.deadline
@@ -268,7 +280,8 @@ struct Simulation {
         guard machine.targetCount == present.count else { throw Violation(description: "targets") }
         let failing = present.compactMap { id in
             published[id].flatMap { update in
-                update.cause.map { IncidentKey($0, of: update.endpoint, isUnreachable: update.state == .unreachable) }
+                lacksFamily(update)
+                    ? nil : update.cause.map { IncidentKey($0, of: update.endpoint, isUnreachable: update.state == .unreachable) }
             }
         }
         let keys = Set(failing)

@@ -41,14 +41,11 @@ extension DiagnosisEvidence {
         else { return nil }
         let own = ownAddresses.filter { $0.key.interface == interface.index && $0.address.family == address.family }
         guard let fault = addressFault(of: own) else { return nil }
-        let family = "IPv\(address.family.rawValue)"
-        let detail =
-            fault == .missing ? "interface \(interface.name) has no usable \(family) address" : fault.detail(of: interface.name)
         var evidence = cause.evidence
         evidence["interface"] = .text(interface.name)
         evidence["address"] = .text("\(address)")
         evidence["family"] = .number(Int(address.family.rawValue))
-        return Cause(.address, fault.code, detail: detail, evidence: evidence)
+        return Cause(.address, fault.code, detail: fault.detail(of: interface.name, address.family), evidence: evidence)
     }
 
     /// The interface that would lead to other networks: the one that the user named, that of the path, or the best one with a carrier.

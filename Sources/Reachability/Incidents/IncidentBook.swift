@@ -86,8 +86,8 @@ struct IncidentBook: Sendable {
 
     // MARK: Failures
 
-    /// Records a target's status.
-    mutating func record(_ id: TargetID, _ update: ServerUpdate) {
+    /// Records a target's status. - Parameter now: the time of the failure; `nil` for that of the update.
+    mutating func record(_ id: TargetID, _ update: ServerUpdate, at now: Moment? = nil) {
         guard let cause = update.cause, update.state != .up, update.state != .unknown else {
             return remove(id)
         }
@@ -96,7 +96,7 @@ struct IncidentBook: Sendable {
             if entries[slot].key == key { return }
             remove(id)
         }
-        let slot = slot(for: key, cause, at: update.moment)
+        let slot = slot(for: key, cause, at: now ?? update.moment)
         slots[id] = slot
         change(slot) { [hasMembers] entry in
             if hasMembers { entry.members.insert(id.number) }

@@ -45,6 +45,7 @@ package struct MonitorMachine: Sendable {
 
     package private(set) var path: PathMachine
     private var incidents: IncidentBook
+    private var missingFamilies = MissingFamilies()
     private var index = TargetIndex()
     private(set) var fleet: Fleet
     // The path's queries. There are only a few at a time, because each query is answered before the turn ends.
@@ -102,9 +103,14 @@ package struct MonitorMachine: Sendable {
 
     private mutating func record(_ event: MonitorEvent) {
         switch event {
-        case .server(let id, let update): incidents.record(id, update)
+        case .server(let id, let update):
+            if missingFamilies.isFault(id, update) { incidents.record(id, update) } else { incidents.remove(id) }
         // An unsatisfied path has records of its own.
-        case .path, .probe, .incident, .resync, .gap, .ended: break
+        case .path(let update):
+            for (id, failure, isFault) in missingFamilies.pathChanged(update.path) {
+                if isFault { incidents.record(id, failure, at: update.moment) } else { incidents.remove(id) }
+            }
+        case .probe, .incident, .resync, .gap, .ended: break
         }
     }
 
@@ -140,6 +146,7 @@ package struct MonitorMachine: Sendable {
             return []
         case .targetRemoved(let id):
             incidents.remove(id)
+            missingFamilies.remove(id)
             if let endpoint = fleet.endpoint(of: id) { index.remove(id, endpoint) }
             return fleet.remove(id, path.snapshot)
         case .turnEnded: return endTurn(at: now)

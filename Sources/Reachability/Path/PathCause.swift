@@ -63,7 +63,11 @@ struct PathCause {
             let link = snapshot.links[interface.index].map {
                 InterfaceFault.LinkState(operationalState: $0.operationalState.text, flags: $0.flags.rawValue)
             }
-            return Cause(InterfaceFault(kind, interface: interface.name, level: interface.level, link: link))
+            let families = configuration.families
+            return Cause(
+                InterfaceFault(
+                    kind, interface: interface.name, family: families.count == 1 ? families.first : nil, level: interface.level,
+                    link: link))
         }
         switch interface.level {
         case .off: return cause(.off)

@@ -28,6 +28,8 @@ package struct InterfaceFault: Hashable, Sendable {
     /// The name of the interface.
     package let interface: String
     package let level: LinkLevel
+    /// The family whose addresses are missing; `nil` for both.
+    package let family: IPAddress.Family?
     /// The name of the operational state, and the flags `IFF_*`; `nil` if the link is not known.
     package let link: LinkState?
 
@@ -40,8 +42,8 @@ package struct InterfaceFault: Hashable, Sendable {
         }
     }
 
-    package init(_ kind: Kind, interface: String, level: LinkLevel, link: LinkState?) {
-        (self.kind, self.interface, self.level, self.link) = (kind, interface, level, link)
+    package init(_ kind: Kind, interface: String, family: IPAddress.Family? = nil, level: LinkLevel, link: LinkState?) {
+        (self.kind, self.interface, self.family, self.level, self.link) = (kind, interface, family, level, link)
     }
 
     /// One sentence for a person, without a final period.
@@ -50,7 +52,7 @@ package struct InterfaceFault: Hashable, Sendable {
         case .off: "interface \(interface) is switched off"
         case .noCarrier: "interface \(interface) has no carrier"
         case .dormant: "interface \(interface) has carrier but waits for authentication"
-        case .address(let fault): fault.detail(of: interface)
+        case .address(let fault): fault.detail(of: interface, family)
         }
     }
 
@@ -81,11 +83,13 @@ package enum AddressFault: Hashable, Sendable {
         }
     }
 
-    func detail(of interface: String) -> String {
-        switch self {
-        case .missing: "interface \(interface) has no usable address"
-        case .tentative: "the addresses of interface \(interface) are still being checked for duplicates"
-        case .duplicate: "an address of interface \(interface) is in use by another host"
+    /// Returns one sentence for a person. - Parameter family: the family of the addresses; `nil` for both.
+    func detail(of interface: String, _ family: IPAddress.Family?) -> String {
+        let word = family.map { "IPv\($0.rawValue) " } ?? ""
+        return switch self {
+        case .missing: "interface \(interface) has no usable \(word)address"
+        case .tentative: "the \(word)addresses of interface \(interface) are still being checked for duplicates"
+        case .duplicate: "an \(word)address of interface \(interface) is in use by another host"
         }
     }
 }

@@ -143,8 +143,8 @@ private func missingAddress(
 ) -> Cause {
     let name = localState.interfaces[index]?.name ?? "\(index)"
     return Cause(
-        .address, fault.code, detail: fault.detail(of: name),
-        evidence: ["interface": .text(name), "address": .text("\(address)")])
+        .address, fault.code, detail: fault.detail(of: name, address.family),
+        evidence: ["interface": .text(name), "address": .text("\(address)"), "family": .number(Int(address.family.rawValue))])
 }
 
 /// Returns the cause of a route that has been removed: the fault of the interface that it used, if that has one. The kernel removes
