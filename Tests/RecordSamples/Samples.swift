@@ -37,13 +37,14 @@ package enum Samples {
 
     package static let satisfied = NetworkPath(
         status: .satisfied, interface: eth0, interfaceV4: eth0, interfaceV6: eth0, supportsDNS: true,
+        resolvers: [.init(address("192.0.2.53"))],
         gateways: [.init(address("192.0.2.1")), .init(address("fe80::1"), zone: "eth0")], interfaces: [eth0, lo], notable: [2]
     )
     package static let noCarrier = Cause(
         .link, .noCarrier, detail: "eth0 has no carrier", evidence: ["interface": .text("eth0"), "flags": .number(4099)]
     )
     package static let unsatisfied = NetworkPath(
-        status: .unsatisfied, supportsDNS: true,
+        status: .unsatisfied, supportsDNS: true, resolvers: [.init(address("192.0.2.53"))],
         interfaces: [
             NetworkInterface(
                 name: "eth0", index: 2, type: .wired, isVirtual: false, isExpensive: false, level: .noCarrier, addresses: []),

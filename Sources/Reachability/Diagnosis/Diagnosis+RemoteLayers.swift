@@ -33,7 +33,8 @@ extension DiagnosisEvidence {
         return Diagnosis.Step(
             .dns, .unproven,
             path.supportsDNS
-                ? "a name server is configured; it was not asked"
+                ? "\(path.resolvers.isEmpty ? "a name server" : path.resolvers.map(\.description).joined(separator: ", ")) is configured; "
+                    + "no name was looked up"
                 : "no name server is configured; names need one at \(implicit), which was not asked")
     }
 

@@ -1,20 +1,7 @@
 /// The contents of resolv.conf(5) as glibc reads them. Following glibc exactly avoids a resolver in the path that glibc itself
 /// cannot use.
 package struct ResolverConfiguration: Hashable, Sendable, Codable {
-    /// A configured name server.
-    package struct Nameserver: Hashable, Sendable, Codable, CustomStringConvertible {
-        package var address: IPAddress
-        /// The interface of a link-local address, by name or number; `nil` for other addresses.
-        package var zone: String?
-
-        package init(_ address: IPAddress, zone: String? = nil) {
-            self.address = address
-            self.zone = zone
-        }
-
-        /// The server in the form `ADDRESS` or `ADDRESS%ZONE`.
-        package var description: String { zone.map { "\(address)%\($0)" } ?? "\(address)" }
-    }
+    package typealias Nameserver = NameServerAddress
 
     /// The maximum number of servers that glibc asks (`MAXNS` of resolv.h).
     package static let nameserverLimit = 3

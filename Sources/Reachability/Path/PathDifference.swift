@@ -13,7 +13,7 @@ package enum PathDifference {
             reasons.insert(.familiesChanged)
         }
         if old.gateways != new.gateways { reasons.insert(.gatewaysChanged) }
-        if old.supportsDNS != new.supportsDNS { reasons.insert(.dnsChanged) }
+        if old.supportsDNS != new.supportsDNS || old.resolvers != new.resolvers { reasons.insert(.dnsChanged) }
         if old.isExpensive != new.isExpensive || old.isConstrained != new.isConstrained { reasons.insert(.costChanged) }
         switch (old.cause, new.cause) {
         case (nil, nil): break

@@ -68,6 +68,7 @@ struct PathEvaluation {
             interfaceV6: v6?.interface,
             underlying: under,
             supportsDNS: resolver.hasNameserver,
+            resolvers: resolver.nameservers,
             isExpensive: chosen.contains { $0.isExpensive },
             isConstrained: false,
             gateways: gateways([v4, v6].compactMap { $0 }),

@@ -412,7 +412,10 @@ package struct PathMachine: Sendable {
         hasEnded = true
         let name = configuration.namespace.map { "network namespace \($0)" } ?? "the network namespace"
         let cause = Cause(.link, .noInterface, detail: "\(name) has been removed")
-        let removed = NetworkPath(status: .unsatisfied, supportsDNS: resolver?.hasNameserver ?? false, cause: cause)
+        let removed = NetworkPath(
+            status: .unsatisfied, supportsDNS: resolver?.hasNameserver ?? false, resolvers: resolver?.nameservers ?? [],
+            cause: cause,
+            notable: [])
         let found = published.map { PathDifference.reasons(from: $0, to: removed) } ?? []
         let update = PathUpdate(
             path: removed, reasons: Array(found), isInitial: path == nil, coalescedEventCount: coalescedEventCount, moment: now)

@@ -31,6 +31,20 @@ public struct NetworkPath: Hashable, Sendable {
         public var description: String { zone.map { "\(address)%\($0)" } ?? "\(address)" }
     }
 
+    /// A configured name server. Whether it answers is not known.
+    public struct NameServer: Hashable, Sendable, CustomStringConvertible {
+        /// The server's address.
+        public let address: IPAddress
+        /// The interface of a link-local address, by name or number; `nil` otherwise.
+        public let zone: String?
+        /// The name of the interface that leads to the server: that of the zone, otherwise the one whose network has the address, otherwise
+        /// the path's interface of the address's family. `nil` if there is none.
+        public let interface: String?
+
+        /// The address in the form `ADDRESS` or `ADDRESS%ZONE` (RFC 4007).
+        public var description: String { zone.map { "\(address)%\($0)" } ?? "\(address)" }
+    }
+
     /// Whether a connection attempt can be made.
     public var status: Status { values.value.status }
     /// The interface that the kernel uses: ``interfaceV4`` if IPv4 is usable, otherwise ``interfaceV6``.
@@ -42,7 +56,16 @@ public struct NetworkPath: Hashable, Sendable {
     /// The interface that carries the packets of the selected tunnel; `nil` if the selected interface is not a tunnel or its
     /// carrier is not known.
     public var underlying: NetworkInterface? { values.value.underlying }
-    /// Whether at least one name server is configured.
+    /// The name servers of resolv.conf(5), in the order in which glibc asks them. Without one, glibc asks 127.0.0.1.
+    public var nameServers: [NameServer] {
+        values.value.resolvers.map { server in
+            NameServer(
+                address: server.address, zone: server.zone, interface: server.zone ?? interface(leadingTo: server.address)?.name)
+        }
+    }
+    /// The addresses of ``nameServers``.
+    package var resolvers: [NameServerAddress] { values.value.resolvers }
+    /// Whether at least one name server is configured. It may be unreachable.
     public var supportsDNS: Bool { values.value.supportsDNS }
     /// Whether the path's traffic is likely to cost money by volume.
     public var isExpensive: Bool { values.value.isExpensive }
@@ -68,6 +91,7 @@ public struct NetworkPath: Hashable, Sendable {
         let interfaceV6: NetworkInterface?
         let underlying: NetworkInterface?
         let supportsDNS: Bool
+        let resolvers: [NameServerAddress]
         let isExpensive: Bool
         let isConstrained: Bool
         let gateways: [Gateway]
@@ -84,6 +108,19 @@ public struct NetworkPath: Hashable, Sendable {
     /// Whether the kernel has a usable IPv6 path.
     public var supportsIPv6: Bool { interfaceV6 != nil }
 
+    /// Returns the interface with the smallest network that has the address, otherwise the path's interface of its family.
+    private func interface(leadingTo address: IPAddress) -> NetworkInterface? {
+        var found: (interface: NetworkInterface, length: UInt8)?
+        for interface in interfaces where interface.level >= .degraded {
+            for prefix in interface.addresses where prefix.contains(address) && prefix.length > found?.length ?? 0 {
+                found = (interface, prefix.length)
+            }
+        }
+        if let found { return found.interface }
+        if address.isLoopback { return interfaces.first { $0.type == .loopback } }
+        return address.family == .v4 ? interfaceV4 : interfaceV6
+    }
+
     /// Returns whether the path uses an interface of `type` in either family, directly or under a tunnel.
     public func usesInterfaceType(_ type: InterfaceType) -> Bool {
         interfaceV4?.type == type || interfaceV6?.type == type || underlying?.type == type
@@ -95,24 +132,27 @@ public struct NetworkPath: Hashable, Sendable {
         status: Status, interface: NetworkInterface? = nil, interfaceV4: NetworkInterface? = nil,
         interfaceV6: NetworkInterface? = nil, underlying: NetworkInterface? = nil, supportsDNS: Bool = false,
         isExpensive: Bool = false, isConstrained: Bool = false, gateways: [Gateway] = [],
-        interfaces: [NetworkInterface] = [], cause: Cause? = nil, isConsistent: Bool = true
+        interfaces: [NetworkInterface] = [], cause: Cause? = nil, isConsistent: Bool = true, nameServers: [IPAddress] = []
     ) {
         self.init(
             status: status, interface: interface, interfaceV4: interfaceV4, interfaceV6: interfaceV6, underlying: underlying,
-            supportsDNS: supportsDNS, isExpensive: isExpensive, isConstrained: isConstrained, gateways: gateways,
+            supportsDNS: supportsDNS || !nameServers.isEmpty, resolvers: nameServers.map { NameServerAddress($0) },
+            isExpensive: isExpensive, isConstrained: isConstrained, gateways: gateways,
             interfaces: interfaces, cause: cause, isConsistent: isConsistent, notable: [])
     }
 
     package init(
         status: Status, interface: NetworkInterface? = nil, interfaceV4: NetworkInterface? = nil,
         interfaceV6: NetworkInterface? = nil, underlying: NetworkInterface? = nil, supportsDNS: Bool = false,
+        resolvers: [NameServerAddress] = [],
         isExpensive: Bool = false, isConstrained: Bool = false, gateways: [Gateway] = [],
         interfaces: [NetworkInterface] = [], cause: Cause? = nil, isConsistent: Bool = true, notable: Set<UInt32>
     ) {
         values = Boxed(
             Values(
                 status: status, interface: interface, interfaceV4: interfaceV4, interfaceV6: interfaceV6, underlying: underlying,
-                supportsDNS: supportsDNS, isExpensive: isExpensive, isConstrained: isConstrained, gateways: gateways,
+                supportsDNS: supportsDNS, resolvers: resolvers, isExpensive: isExpensive, isConstrained: isConstrained,
+                gateways: gateways,
                 interfaces: interfaces, cause: cause, isConsistent: isConsistent, notable: notable
             ))
     }

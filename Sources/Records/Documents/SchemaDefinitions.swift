@@ -78,7 +78,15 @@ extension Schema {
             ("underlying", .nullable(.text("The interface under a tunnel"))),
             ("ipv4", .flag("")),
             ("ipv6", .flag("")),
-            ("dns", .flag("At least one name server is configured")),
+            ("dns", .flag("At least one name server is configured; it may be unreachable")),
+            (
+                "dns_servers",
+                .array(
+                    .object([
+                        ("address", .text("Link-local ones with %zone")),
+                        ("interface", .nullable(.text("The interface that leads to it: on-link, otherwise that of the path"))),
+                    ]), "The configured name servers, in the order in which they are asked")
+            ),
             ("expensive", .flag("")),
             ("constrained", .flag("")),
             ("gateways", .array(.text(""), "Addresses, link-local ones with %zone")),

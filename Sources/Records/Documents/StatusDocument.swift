@@ -14,13 +14,17 @@ package struct StatusDocument: Hashable {
 
     /// The canary; `nil` if none is configured.
     package let canary: ServerUpdate?
+    /// The last lookup of a name by this process; `nil` if it has looked up none.
+    package let lookup: LookupResult?
 
     /// The rule for ``verdict``.
     package let rule: FailureRule
 
     package init(
-        moment: Moment, path: PathUpdate, targets: [ServerUpdate], canary: ServerUpdate? = nil, rule: FailureRule = FailureRule()
+        moment: Moment, path: PathUpdate, targets: [ServerUpdate], canary: ServerUpdate? = nil, lookup: LookupResult? = nil,
+        rule: FailureRule = FailureRule()
     ) {
+        self.lookup = lookup
         (self.moment, self.path, updates, self.rule) = (moment, path, targets, rule)
         self.canary = canary?.asInitial()
     }

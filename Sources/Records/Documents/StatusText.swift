@@ -32,7 +32,25 @@ package struct StatusText {
             lines += interface.evidence.map { style.paint("      \(TextStyle.printable($0))", .dim) }
         }
         if path.interfaces.isEmpty { lines.append("  none") }
+        lines += nameServerLines(path)
         return lines + serverLines("targets", document.targets) + serverLines("canary", [document.canary].compactMap { $0 })
+    }
+
+    /// The lines of the name servers with their interfaces, and of the last lookup, after an empty line.
+    private func nameServerLines(_ path: NetworkPath) -> [String] {
+        let servers = path.nameServers
+        let width = servers.map { DisplayWidth.columns($0.description) }.max() ?? 0
+        var lines = servers.map { server in
+            let interface = server.interface.map { "via \(TextStyle.printable($0))" } ?? "without a route"
+            return "  \(TextStyle.pad(TextStyle.printable(server.description), width))  \(interface)"
+        }
+        if servers.isEmpty { lines.append("  none") }
+        let lookup = document.lookup
+        let assessment: TextStyle.Assessment =
+            lookup.map { $0.cause == nil ? .good : $0.isAnswered ? .neutral : .bad } ?? .neutral
+        let text = lookup?.sentence ?? "none of them was asked, so whether they answer is not known"
+        lines.append("  " + style.paint("\(style.symbol(assessment)) \(text)", assessment))
+        return ["", "DNS servers"] + lines
     }
 
     /// The lines of servers with their title, after an empty line; none without a server.

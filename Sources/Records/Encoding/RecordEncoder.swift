@@ -75,6 +75,15 @@ package struct RecordEncoder {
         writer.member("ipv4", path.supportsIPv4)
         writer.member("ipv6", path.supportsIPv6)
         writer.member("dns", path.supportsDNS)
+        writer.key("dns_servers")
+        writer.array { writer in
+            for server in path.nameServers {
+                writer.object { writer in
+                    writer.member("address", server.description)
+                    writer.member("interface", server.interface)
+                }
+            }
+        }
         writer.member("expensive", path.isExpensive)
         writer.member("constrained", path.isConstrained)
         writer.member("gateways", path.gateways.map(\.description))

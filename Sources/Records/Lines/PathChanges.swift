@@ -82,9 +82,16 @@ struct PathChanges {
             }
             texts.append("gateway " + change(text(old.gateways), text(new.gateways)))
         }
+        if old.nameServerSentence != new.nameServerSentence {
+            let text = { (path: NetworkPath) in
+                path.resolvers.isEmpty
+                    ? path.supportsDNS ? "configured" : "none" : path.resolvers.map(\.description).joined(separator: " ")
+            }
+            texts.append("DNS server " + change(text(old), text(new)))
+        }
         for (before, after, name) in [
             (old.supportsIPv4, new.supportsIPv4, "IPv4"), (old.supportsIPv6, new.supportsIPv6, "IPv6"),
-            (old.supportsDNS, new.supportsDNS, "DNS"), (old.isExpensive, new.isExpensive, "expensive"),
+            (old.isExpensive, new.isExpensive, "expensive"),
             (old.isConstrained, new.isConstrained, "constrained"),
         ] where before != after {
             texts.append("\(after ? "+" : "-")\(name)")

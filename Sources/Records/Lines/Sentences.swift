@@ -5,7 +5,7 @@ package import Reachability
 // Descriptions of the library's values for people, in one line without control characters.
 
 extension NetworkPath {
-    /// The path as `via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1`, or its cause if it is unsatisfied.
+    /// The path as `via eth0 (wired), IPv4 IPv6, gateway 192.0.2.1, DNS server 192.0.2.53`, or its cause if it is unsatisfied.
     package var sentence: String {
         if let cause { return cause.sentence }
         var parts: [String] = []
@@ -14,15 +14,29 @@ extension NetworkPath {
             parts.append("via \(interface.name) (\(interface.type.rawValue))\(under)")
         }
         if let v4 = interfaceV4, let v6 = interfaceV6, v4.index != v6.index { parts.append("IPv6 via \(v6.name)") }
-        let abilities = [(supportsIPv4, "IPv4"), (supportsIPv6, "IPv6"), (supportsDNS, "DNS")].filter(\.0).map(\.1)
+        let abilities = [(supportsIPv4, "IPv4"), (supportsIPv6, "IPv6")].filter(\.0).map(\.1)
         if !abilities.isEmpty { parts.append(abilities.joined(separator: " ")) }
         if !gateways.isEmpty {
             parts.append("gateway \(gateways.map(\.description).joined(separator: " "))")
         }
+        // Whether a configured server answers is another question, so nothing here says that names are resolved.
+        parts.append(nameServerSentence)
         if isExpensive { parts.append("expensive") }
         if isConstrained { parts.append("constrained") }
         if !isConsistent { parts.append("not consistent") }
         return TextStyle.printable(parts.joined(separator: ", "))
+    }
+}
+
+extension NetworkPath {
+    /// The configured name servers: `DNS server 192.0.2.53`, or that there is none.
+    package var nameServerSentence: String {
+        guard supportsDNS else { return "no DNS server" }
+        switch resolvers.count {
+        case 0: return "DNS server configured"
+        case 1: return "DNS server \(resolvers[0])"
+        default: return "DNS servers \(resolvers.map(\.description).joined(separator: " "))"
+        }
     }
 }
 

@@ -118,6 +118,16 @@ private struct RecordInterface: Decodable {
     }
 }
 
+private struct RecordNameServer: Decodable {
+    var address: String
+
+    var server: ResolverConfiguration.Nameserver? {
+        let parts = address.split(separator: "%", maxSplits: 1)
+        guard let address = parts.first.flatMap({ IPAddress($0) }) else { return nil }
+        return ResolverConfiguration.Nameserver(address, zone: parts.count > 1 ? String(parts[1]) : nil)
+    }
+}
+
 private struct RecordCause: Decodable {
     var layer: String
     var code: String
@@ -134,6 +144,7 @@ private struct PathKeys: Decodable {
     var interface_v6: String?
     var underlying: String?
     var dns: Bool?
+    var dns_servers: [RecordNameServer]?
     var expensive: Bool?
     var constrained: Bool?
     var gateways: [String]?
@@ -151,7 +162,8 @@ private struct PathKeys: Decodable {
         let notable = all.filter { !$0.isVirtual && $0.type != .loopback } + selected
         return NetworkPath(
             status: status, interface: named(interface), interfaceV4: named(interface_v4), interfaceV6: named(interface_v6),
-            underlying: named(underlying), supportsDNS: dns ?? false, isExpensive: expensive ?? false,
+            underlying: named(underlying), supportsDNS: dns ?? false,
+            resolvers: (dns_servers ?? []).compactMap(\.server), isExpensive: expensive ?? false,
             isConstrained: constrained ?? false, gateways: (gateways ?? []).compactMap(Self.gateway), interfaces: all,
             cause: cause?.cause, isConsistent: consistent ?? true, notable: Set(notable.map(\.index)))
     }

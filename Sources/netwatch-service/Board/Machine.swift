@@ -137,16 +137,36 @@ private struct MachineReader {
                 layer: .resolver, finding: .fails, detail: incident.subject.name ?? "all name servers", cause: incident.cause)
         }
         let isProven = board.targets.contains { target in
-            guard case .name = target.update.endpoint.host else { return false }
+            // Names below localhost ask no name server (RFC 6761 section 6.3).
+            guard case .name(let name) = target.update.endpoint.host, name != "localhost", !name.hasSuffix(".localhost") else {
+                return false
+            }
             return target.update.state == .up || target.update.state == .degraded
         }
         // Without a configured server, one at 127.0.0.1 may resolve names.
-        if isProven { return Machine.Facet(layer: .resolver, finding: .works, detail: "resolves names") }
+        let servers = path.nameServers.map { server in
+            "\(server)\(server.interface.map { " via \($0)" } ?? "")"
+        }.joined(separator: ", ")
+        if isProven {
+            return Machine.Facet(
+                layer: .resolver, finding: .works, detail: "resolves names\(servers.isEmpty ? "" : ": \(servers)")")
+        }
+        // Without an incident, the last lookup of a target may have failed all the same: it is not confirmed yet.
+        let failure = board.targets.lazy.compactMap { $0.update.cause }.first { Self.isFailureOfResolver($0) }
+        if let failure {
+            return Machine.Facet(
+                layer: .resolver, finding: .fails, detail: "the last lookup failed\(servers.isEmpty ? "" : ": \(servers)")",
+                cause: failure)
+        }
         guard path.supportsDNS else {
             let cause = Cause(.dns, .noResolver, detail: "no name server is configured, and no name is known to be resolved")
             return Machine.Facet(layer: .resolver, finding: .fails, detail: "none", cause: cause)
         }
-        return Machine.Facet(layer: .resolver, finding: .unproven, detail: "configured")
+        return Machine.Facet(layer: .resolver, finding: .unproven, detail: servers.isEmpty ? "configured" : servers)
+    }
+
+    private static func isFailureOfResolver(_ cause: Cause) -> Bool {
+        cause.layer == .dns && [.noResolver, .resolverRefused, .resolverSilent, .serverFailure].contains(cause.code)
     }
 
     var internet: Machine.Facet {

@@ -22,6 +22,7 @@ struct StatusCollection: Watcher.Condition {
     private var undecided: Int
     private var unprobed: Int
     private var lastProbe: Moment?
+    private var lastLookup: LookupResult?
     private let start: Moment
 
     /// Creates the collector of these targets, whose numbers begin with 0. The canary has the number after them.
@@ -45,7 +46,9 @@ struct StatusCollection: Watcher.Condition {
             updates[id.number] = update
             if isDecided(id.number) { undecided -= 1 }
         case .probe(let id, let report):
-            guard endpoints.indices.contains(id.number), !isProbed[id.number] else { return }
+            guard endpoints.indices.contains(id.number) else { return }
+            lastLookup = LookupResult(report) ?? lastLookup
+            guard !isProbed[id.number] else { return }
             isProbed[id.number] = true
             unprobed -= 1
             lastProbe = max(lastProbe ?? report.moment, report.moment)
@@ -80,7 +83,7 @@ struct StatusCollection: Watcher.Condition {
             self.updates[number] ?? .unknown(endpoint, since: start, at: now)
         }
         let canary = hasCanary ? updates.popLast() : nil
-        return StatusDocument(moment: now, path: path, targets: updates, canary: canary, rule: rule)
+        return StatusDocument(moment: now, path: path, targets: updates, canary: canary, lookup: lastLookup, rule: rule)
     }
 }
 

@@ -119,8 +119,8 @@ import Testing
         expectEqual(
             text,
             [
-                "2026-08-02T12:00:00.000Z hello  netwatch 0.1.0: path satisfied via eth0 (wired), IPv4 IPv6 DNS, "
-                    + "gateway 192.0.2.1 fe80::1%eth0",
+                "2026-08-02T12:00:00.000Z hello  netwatch 0.1.0: path satisfied via eth0 (wired), IPv4 IPv6, "
+                    + "gateway 192.0.2.1 fe80::1%eth0, DNS server 192.0.2.53",
                 "2026-08-02T12:00:01.000Z path   unsatisfied link/no-carrier: eth0 has no carrier "
                     + "(eth0 routable -> no-carrier, -192.0.2.7/24, -fe80::7/64)",
                 "2026-08-02T12:00:01.000Z target 192.0.2.9:22 up 1.25 ms from 192.0.2.9 via eth0 (wired)",
@@ -174,7 +174,7 @@ import Testing
             text,
             """
             netwatch 0.1.0 · this machine · 2026-08-02T12:00:00.000Z
-               +0.000s ✓ path satisfied  via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1 fe80::1%eth0
+               +0.000s ✓ path satisfied  via eth0 (wired), IPv4 IPv6, gateway 192.0.2.1 fe80::1%eth0, DNS server 192.0.2.53
                          eth0  wired     routable  192.0.2.7/24 fe80::7/64
                          lo    loopback  carrier   127.0.0.1/8
                +0.000s ? 192.0.2.9:22  unknown
@@ -262,7 +262,7 @@ import Testing
         expectEqual(
             text,
             """
-            path  + satisfied  via eth0 (wired), IPv4 IPv6 DNS, gateway 192.0.2.1 fe80::1%eth0
+            path  + satisfied  via eth0 (wired), IPv4 IPv6, gateway 192.0.2.1 fe80::1%eth0, DNS server 192.0.2.53
 
             interfaces
               eth0  wired     routable  192.0.2.7/24 fe80::7/64
@@ -270,11 +270,53 @@ import Testing
                   driver e1000e
               lo    loopback  carrier   127.0.0.1/8
 
+            DNS servers
+              192.0.2.53  via eth0
+              - none of them was asked, so whether they answer is not known
+
             targets
               + 192.0.2.9:22       up    1.25 ms from 192.0.2.9 via eth0 (wired)
               x [2001:db8::9]:443  down  tcp/refused: 192.0.2.9 refuses port 22
             """)
         expectEqual(document.verdict, .doesNotHold)
+    }
+
+    @Test func `status says whether the last lookup failed, and never that a configured server works`() throws {
+        let endpoint = Samples.endpoint("db.example:5432")
+        func lines(_ report: ProbeReport?) throws -> [String] {
+            let document = StatusDocument(
+                moment: Samples.moment(9), path: try RecordEncoderTests.update(Samples.hello), targets: [],
+                lookup: report.flatMap(LookupResult.init))
+            return Array(StatusText(document: document, style: TextStyle()).lines.drop { $0 != "DNS servers" })
+        }
+        try expectEqual(
+            lines(
+                ProbeReport(
+                    endpoint: endpoint, resolution: .milliseconds(12),
+                    lookup: LookupAnswer(id: 1, answeredBy: .dns, server: .init(Samples.address("192.0.2.53"))),
+                    moment: Samples.moment(1))),
+            ["DNS servers", "  192.0.2.53  via eth0", "  + the last lookup (db.example) succeeded in 12.00 ms, by 192.0.2.53"])
+        let silent = Cause(.dns, .resolverSilent, detail: "192.0.2.53 does not answer")
+        try expectEqual(
+            lines(ProbeReport(endpoint: endpoint, resolution: .seconds(3), cause: silent, moment: Samples.moment(1))).last,
+            "  x the last lookup (db.example) failed: dns/resolver-silent: 192.0.2.53 does not answer")
+        // An authority has answered, so the server works.
+        let missing = Cause(.dns, .nameNotFound, detail: "db.example does not exist")
+        try expectEqual(
+            lines(ProbeReport(endpoint: endpoint, resolution: .milliseconds(3), cause: missing, moment: Samples.moment(1))).last,
+            "  - the last lookup (db.example) failed: dns/name-not-found: db.example does not exist")
+        // The hosts file has the name.
+        try expectEqual(
+            lines(
+                ProbeReport(
+                    endpoint: endpoint, resolution: .zero, lookup: LookupAnswer(id: 1, answeredBy: .hosts),
+                    moment: Samples.moment(1))
+            ).last,
+            "  - none of them was asked, so whether they answer is not known")
+        // The target is an address, so nothing was looked up.
+        try expectEqual(
+            lines(ProbeReport(endpoint: Samples.endpoint("192.0.2.9:22"), moment: Samples.moment(1))).last,
+            "  - none of them was asked, so whether they answer is not known")
     }
 
     @Test(arguments: [20, 50, 80]) func `status fits its lines to the terminal`(columns: Int) throws {
@@ -327,6 +369,17 @@ import Testing
             PathChanges(old: new, new: old, isUnicode: false).texts,
             ["-203.0.113.5/24", "gateway 198.18.0.2 -> 198.18.0.1"])
         expectEqual(PathChanges(old: new, new: new, isUnicode: true).texts, [])
+    }
+
+    @Test func `changed name servers are named`() {
+        func path(_ servers: String...) -> NetworkPath {
+            NetworkPath(status: .satisfied, nameServers: servers.map(Samples.address))
+        }
+        func texts(_ old: NetworkPath, _ new: NetworkPath) -> [String] { PathChanges(old: old, new: new, isUnicode: false).texts }
+        expectEqual(
+            texts(path("192.0.2.53"), path("192.0.2.53", "192.0.2.54")), ["DNS server 192.0.2.53 -> 192.0.2.53 192.0.2.54"])
+        expectEqual(texts(path("192.0.2.53"), path()), ["DNS server 192.0.2.53 -> none"])
+        expectEqual(texts(path("192.0.2.53"), path("192.0.2.53")), [])
     }
 
     @Test func `more than four addresses are counted`() {

@@ -21,7 +21,8 @@ import Testing
             #"{"v":1,"seq":0,"ts":"2026-08-02T12:00:00.000Z","mono_ns":5000000000,"type":"hello","version":"0.1.0","#
             + #""boot_id":"b0071d","netns":{"name":null,"inode":4026531840},"path":{"status":"satisfied","interface":"eth0","#
             + #""interface_v4":"eth0","interface_v6":"eth0","interface_type":"wired","underlying":null,"ipv4":true,"ipv6":true,"#
-            + #""dns":true,"expensive":false,"constrained":false,"gateways":["192.0.2.1","fe80::1%eth0"],"#
+            + #""dns":true,"dns_servers":[{"address":"192.0.2.53","interface":"eth0"}],"expensive":false,"constrained":false,"#
+            + #""gateways":["192.0.2.1","fe80::1%eth0"],"#
             + #""interfaces":[\#(Self.eth0),\#(Self.lo)],"cause":null,"reasons":[],"suppressed":0,"consistent":true},"#
             + #""targets":["192.0.2.9:22"]}"#
         expectEqual(Samples.text(Samples.hello, seq: 0), expected)
@@ -31,7 +32,8 @@ import Testing
         let expected =
             #"{"v":1,"seq":7,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"path","status":"unsatisfied","#
             + #""interface":null,"interface_v4":null,"interface_v6":null,"interface_type":null,"underlying":null,"ipv4":false,"#
-            + #""ipv6":false,"dns":true,"expensive":false,"constrained":false,"gateways":[],"interfaces":[{"name":"eth0","#
+            + #""ipv6":false,"dns":true,"dns_servers":[{"address":"192.0.2.53","interface":null}],"expensive":false,"#
+            + #""constrained":false,"gateways":[],"interfaces":[{"name":"eth0","#
             + #""index":2,"type":"wired","virtual":false,"level":"no-carrier","expensive":false,"addresses":[]},\#(Self.lo)],"#
             + #""cause":{"layer":"link","code":"no-carrier","detail":"eth0 has no carrier","#
             + #""evidence":{"flags":4099,"interface":"eth0"}},"reasons":["interface-changed"],"suppressed":3,"#
@@ -108,7 +110,7 @@ import Testing
         .hello: ["version", "boot_id", "netns", "path", "targets"],
         .path: [
             "status", "interface", "interface_v4", "interface_v6", "interface_type", "underlying", "ipv4", "ipv6", "dns",
-            "expensive", "constrained", "gateways", "interfaces", "cause", "reasons", "suppressed", "consistent",
+            "dns_servers", "expensive", "constrained", "gateways", "interfaces", "cause", "reasons", "suppressed", "consistent",
         ],
         .target: [
             "target", "status", "cause", "since", "rtt_ms", "address", "family", "interface", "interface_type", "id", "flapping",

@@ -60,6 +60,26 @@ import Testing
         expectEqual(machine.facets[3].finding, .works)
     }
 
+    @Test func `the name servers are shown with their interface, and whether the last lookup failed`() {
+        let path = NetworkPath(
+            status: .satisfied, interface: PageSamples.eth0, interfaceV4: PageSamples.eth0, interfaces: [PageSamples.eth0],
+            nameServers: [IPAddress("192.0.2.53")].compactMap { $0 })
+        func resolver(_ updates: ServerUpdate...) -> Machine.Facet {
+            Machine(PageSamples.board(updates.map { PageSamples.target($0.endpoint.text, $0) }, path: path)).facets[3]
+        }
+        #expect(resolver().finding == .unproven && resolver().detail == "192.0.2.53 via eth0")
+        let up = resolver(PageSamples.update("db.example:80"))
+        #expect(up.finding == .works && up.detail == "resolves names: 192.0.2.53 via eth0")
+        expectEqual(resolver(PageSamples.update("localhost:80")).finding, .unproven)
+        let silent = Cause(.dns, .resolverSilent, detail: "the name server 192.0.2.53 does not answer")
+        let failed = resolver(PageSamples.update("db.example:80", .unreachable, silent))
+        #expect(
+            failed.finding == .fails && failed.detail == "the last lookup failed: 192.0.2.53 via eth0" && failed.cause == silent)
+        // An authority has answered.
+        let missing = Cause(.dns, .nameNotFound, detail: "db.example does not exist")
+        expectEqual(resolver(PageSamples.update("db.example:80", .down, missing)).finding, .unproven)
+    }
+
     @Test func `the canary decides the Internet`() {
         var board = PageSamples.board()
         for (state, finding) in [
