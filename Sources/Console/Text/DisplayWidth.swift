@@ -63,36 +63,6 @@ package enum DisplayWidth {
         return String(kept) + ellipsis
     }
 
-    /// Returns a line with colors (``TextStyle/paint(_:_:)-(_,Color)``) truncated to `columns` columns. Colors have no width,
-    /// and are reset at the end of a truncated line.
-    package static func cutPainted(_ line: String, to columns: Int, isUnicode: Bool) -> String {
-        var (plain, isEscape) = (String.UnicodeScalarView(), false)
-        for scalar in line.unicodeScalars {
-            if scalar == "\u{1b}" { isEscape = true }
-            if !isEscape { plain.append(scalar) }
-            if scalar == "m" { isEscape = false }
-        }
-        let plainText = String(plain)
-        guard self.columns(plainText) > columns else { return line }
-        let ellipsis = isUnicode ? "…" : "..."
-        guard plainText.unicodeScalars.count < line.unicodeScalars.count, columns > ellipsis.unicodeScalars.count else {
-            return cut(plainText, to: columns, isUnicode: isUnicode)
-        }
-        var left = columns - ellipsis.unicodeScalars.count
-        var kept = String.UnicodeScalarView()
-        isEscape = false
-        for scalar in line.unicodeScalars {
-            if scalar == "\u{1b}" { isEscape = true }
-            if !isEscape {
-                left -= self.columns(scalar)
-                guard left >= 0 else { break }
-            }
-            kept.append(scalar)
-            if scalar == "m" { isEscape = false }
-        }
-        return String(kept) + ellipsis + "\u{1b}[0m"
-    }
-
     /// Returns the text truncated, or filled with spaces, to exactly `columns` columns.
     package static func fill(_ text: String, to columns: Int, isUnicode: Bool) -> String {
         let cut = cut(text, to: columns, isUnicode: isUnicode)

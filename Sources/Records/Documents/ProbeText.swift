@@ -7,7 +7,7 @@ package struct ProbeText {
     private let style: TextStyle
     private let targetWidth: Int
     private let numberWidth: Int
-    /// The columns of the terminal; `nil` if lines are not truncated.
+    /// The columns of the terminal; `nil` if lines are not wrapped.
     package var columns: Int?
 
     /// Creates the format for targets with these texts, and at most `count` probes of each.
@@ -18,8 +18,12 @@ package struct ProbeText {
         numberWidth = "\(count)".count
     }
 
-    /// Returns the line of a probe. `number` counts the target's probes from 1.
-    package func line(_ report: ProbeReport, number: Int) -> String {
+    /// Returns the lines of a probe: one, or several on a narrow terminal. `number` counts the target's probes from 1.
+    package func lines(_ report: ProbeReport, number: Int) -> [String] {
+        wrapped(line(report, number: number), indentation: 2 + targetWidth + 2 + numberWidth + 2 + ReadableDuration.width + 2)
+    }
+
+    private func line(_ report: ProbeReport, number: Int) -> String {
         let assessment: TextStyle.Assessment = report.succeeded ? .good : .bad
         let cells = [
             style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(report.endpoint.sentence, targetWidth),
@@ -28,7 +32,7 @@ package struct ProbeText {
                 report.roundTrip.map(ReadableDuration.text) ?? (report.succeeded ? "-" : ""), ReadableDuration.width),
             detail(report),
         ]
-        return fitted(cells.joined(separator: "  "))
+        return cells.joined(separator: "  ")
     }
 
     private func detail(_ report: ProbeReport) -> String {
@@ -50,10 +54,15 @@ package struct ProbeText {
                 column == 0 ? TextStyle.pad(cell.0, cell.1) : rightAligned(cell.0, cell.1)
             }.joined(separator: "  ")
         }
-        var lines = ["", fitted(style.paint(line(heads), .dim))]
+        var lines = [""] + wrapped(style.paint(line(heads), .dim), indentation: 4)
         for (target, row) in zip(targets, rows) {
             let cause = target.cause.map { "  " + style.paint($0.sentence, target.ok == 0 ? .bad : .uncertain) } ?? ""
-            lines.append(fitted(line(row) + cause))
+            if let columns, DisplayWidth.paintedColumns(line(row) + cause) >= columns {
+                // The cause has lines of its own below the row.
+                lines += wrapped(line(row), indentation: 4) + (cause.isEmpty ? [] : wrapped(cause, indentation: 4))
+            } else {
+                lines.append(line(row) + cause)
+            }
         }
         return lines
     }
@@ -74,8 +83,7 @@ package struct ProbeText {
         String(repeating: " ", count: max(0, width - DisplayWidth.columns(text))) + text
     }
 
-    private func fitted(_ line: String) -> String {
-        guard let columns else { return line }
-        return DisplayWidth.cutPainted(line, to: max(1, columns - 1), isUnicode: style.isUnicode)
+    private func wrapped(_ line: String, indentation: Int) -> [String] {
+        columns.map { WrappedText.lines(line, columns: max(1, $0 - 1), indentation: indentation) } ?? [line]
     }
 }

@@ -8,7 +8,7 @@ package struct StatusText {
     package var style: TextStyle
     /// Whether the evidence for each interface's type is written.
     package var showsEvidence: Bool
-    /// The columns of the terminal; `nil` if lines are not truncated.
+    /// The columns of the terminal; `nil` if lines are not wrapped.
     package var columns: Int?
 
     package init(document: StatusDocument, style: TextStyle, showsEvidence: Bool = false, columns: Int? = nil) {
@@ -16,28 +16,31 @@ package struct StatusText {
     }
 
     package var lines: [String] {
-        guard let columns else { return texts }
-        return texts.map { DisplayWidth.cutPainted($0, to: max(1, columns - 1), isUnicode: style.isUnicode) }
+        guard let columns else { return rows.map(\.text) }
+        return rows.flatMap { WrappedText.lines($0.text, columns: max(1, columns - 1), indentation: $0.indentation) }
     }
 
-    private var texts: [String] {
+    /// A line, and the spaces before its continuation on a narrow terminal.
+    private typealias Row = (text: String, indentation: Int)
+
+    private var rows: [Row] {
         let path = document.path.path
         let status = style.paint("\(style.symbol(path.assessment)) \(path.status.rawValue)", path.assessment)
-        var lines = ["path  \(status)  \(path.sentence)", "", "interfaces"]
-        let rows = InterfaceTable.rows(
+        var rows: [Row] = [("path  \(status)  \(path.sentence)", 6), ("", 0), ("interfaces", 0)]
+        let table = InterfaceTable.rows(
             path.interfaces, style: style, listsAllAddresses: showsEvidence, columns: columns.map { $0 - 3 } ?? .max)
-        for (row, interface) in zip(rows, path.interfaces) {
-            lines.append("  \(row)")
+        for (row, interface) in zip(table, path.interfaces) {
+            rows.append(("  \(row)", 6))
             guard showsEvidence else { continue }
-            lines += interface.evidence.map { style.paint("      \(TextStyle.printable($0))", .dim) }
+            rows += interface.evidence.map { (style.paint("      \(TextStyle.printable($0))", .dim), 8) }
         }
-        if path.interfaces.isEmpty { lines.append("  none") }
-        lines += nameServerLines(path)
-        return lines + serverLines("targets", document.targets) + serverLines("canary", [document.canary].compactMap { $0 })
+        if path.interfaces.isEmpty { rows.append(("  none", 0)) }
+        rows += nameServerRows(path)
+        return rows + serverRows("targets", document.targets) + serverRows("canary", [document.canary].compactMap { $0 })
     }
 
     /// The lines of the name servers with their interfaces, and of the last lookup, after an empty line.
-    private func nameServerLines(_ path: NetworkPath) -> [String] {
+    private func nameServerRows(_ path: NetworkPath) -> [Row] {
         let servers = path.nameServers
         let width = servers.map { DisplayWidth.columns($0.description) }.max() ?? 0
         var lines = servers.map { server in
@@ -50,23 +53,23 @@ package struct StatusText {
             lookup.map { $0.cause == nil ? .good : $0.isAnswered ? .neutral : .bad } ?? .neutral
         let text = lookup?.sentence ?? "none of them was asked, so whether they answer is not known"
         lines.append("  " + style.paint("\(style.symbol(assessment)) \(text)", assessment))
-        return ["", "DNS servers"] + lines
+        return [("", 0), ("DNS servers", 0)] + lines.map { ($0, 4) }
     }
 
     /// The lines of servers with their title, after an empty line; none without a server.
-    private func serverLines(_ title: String, _ targets: [ServerUpdate]) -> [String] {
+    private func serverRows(_ title: String, _ targets: [ServerUpdate]) -> [Row] {
         guard !targets.isEmpty else { return [] }
         let width = targets.map { DisplayWidth.columns($0.endpoint.sentence) }.max() ?? 0
         let stateWidth = targets.map(\.state.rawValue.count).max() ?? 0
-        let lines = targets.map { target in
+        let rows = targets.map { target in
             let assessment = target.state.assessment
             let state = TextStyle.pad(target.state.rawValue, target.sentence.isEmpty ? 0 : stateWidth)
             let cells = [
                 style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(target.endpoint.sentence, width),
                 style.paint(state, assessment), target.sentence,
             ]
-            return "  " + cells.filter { !$0.isEmpty }.joined(separator: "  ")
+            return ("  " + cells.filter { !$0.isEmpty }.joined(separator: "  "), 2 + 2 + width + 2 + stateWidth + 2)
         }
-        return ["", title] + lines
+        return [("", 0), (title, 0)] + rows
     }
 }

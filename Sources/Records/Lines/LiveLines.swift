@@ -11,7 +11,7 @@ struct LiveLines {
     private let targetWidth: Int
     private let isVerbose: Bool
     private var path: NetworkPath?
-    /// The columns of the terminal. The last one stays empty, as in the lines of `get`. It is `nil` if lines are not truncated.
+    /// The columns of the terminal. The last one stays empty, as in the lines of `get`. It is `nil` if lines are not wrapped.
     var columns: Int?
 
     /// The maximum number of interfaces listed under a record; the others are counted.
@@ -31,7 +31,7 @@ struct LiveLines {
     mutating func lines(_ record: Record) -> [String] {
         let lines = texts(record)
         guard let columns else { return lines }
-        return lines.map { DisplayWidth.cutPainted($0, to: max(1, columns - 1), isUnicode: style.isUnicode) }
+        return lines.flatMap { WrappedText.lines($0, columns: max(1, columns - 1), indentation: Self.detailIndentation) }
     }
 
     private mutating func texts(_ record: Record) -> [String] {

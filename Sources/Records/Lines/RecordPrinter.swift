@@ -27,7 +27,7 @@ package struct RecordPrinter {
         }
     }
 
-    /// Whether the lines are for a terminal, and truncated to ``columns``.
+    /// Whether the lines are for a terminal, and wrapped to ``columns``.
     package var isLive: Bool { live != nil }
 
     /// The terminal's columns.

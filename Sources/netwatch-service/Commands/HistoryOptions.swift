@@ -1,6 +1,7 @@
 import ArgumentParser
 import Console
 import FoundationEssentials
+import Glibc
 import Reachability
 import Records
 
@@ -43,7 +44,7 @@ struct HistoryOptions: ParsableArguments {
         guard state != "" else { throw Failure.usage("--state ''", "names no directory") }
         guard !(json && csv) else { throw Failure.usage("--json --csv", "choose one of them") }
         let environment = ProcessInfo.processInfo.environment
-        if state == nil, let bytes = try answerOfService(command, environment) { return try show(bytes) }
+        if state == nil, let bytes = try answerOfService(command, environment) { return try show(bytes, command) }
         guard connect == nil else { throw Failure.usage("--connect --state", "choose one of them") }
         let now = Clock.now
         let path = try StateDirectory.path(configured: state, environment)
@@ -61,17 +62,31 @@ struct HistoryOptions: ParsableArguments {
         } catch { throw Failure.usage("--\(error.parameter)", error.reason) }
         do {
             let question = HistoryAnswers.Question(period: period, target: target, hasPages: format == .json)
-            try show(format.bytes(try answer(HistoryAnswers(timeZone: zone.identifier), question, reader, now)))
+            try show(format.bytes(try answer(HistoryAnswers(timeZone: zone.identifier), question, reader, now)), command)
         } catch let error as StoreError {
             throw Failure(error)
         }
     }
 
-    private func show(_ bytes: [UInt8]) throws {
+    private func show(_ bytes: [UInt8], _ command: String) throws {
         let output = try StandardOutput()
+        if format == .text, isatty(output.descriptor) == 1 {
+            let columns = TerminalSize.columns(of: output.descriptor)
+            for line in Self.wrapped(String(decoding: bytes, as: UTF8.self), columns, command) {
+                output.append(line: Array(line.utf8))
+            }
+            return try output.flush()
+        }
         output.append(piece: bytes)
         if bytes.last != UInt8(ascii: "\n") { output.append("\n") }
         try output.flush()
+    }
+
+    /// Returns the lines of a text in as many lines as they need on a terminal. A line of `history` continues behind its time.
+    static func wrapped(_ text: String, _ columns: Int, _ command: String) -> [String] {
+        text.split(separator: "\n", omittingEmptySubsequences: false).flatMap { line in
+            WrappedText.lines(String(line), columns: max(1, columns - 1), indentation: command == "history" ? 26 : 4)
+        }
     }
 
     /// Returns the answer of the running service; `nil` if none runs and none was named.

@@ -88,7 +88,7 @@ final class ProbeWriter {
         }
         // The user may have changed the terminal's size.
         if isatty(output.descriptor) == 1 { text.columns = TerminalSize.columns(of: output.descriptor) }
-        output.append(line: Array(text.line(report, number: number).utf8))
+        for line in text.lines(report, number: number) { output.append(line: Array(line.utf8)) }
     }
 
     /// Writes the summary, and waits for the reader.

@@ -60,7 +60,7 @@ import Testing
         expectEqual(statistics.ok, 2)
         expectEqual(statistics.lossThousandths, 600)
         let text = ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle())
-        expectEqual(text.line(report, number: 2), "+ 192.0.2.9:22  2         -  from 192.0.2.9, 2 packets lost")
+        expectEqual(text.lines(report, number: 2), ["+ 192.0.2.9:22  2         -  from 192.0.2.9, 2 packets lost"])
     }
 
     @Test func `the exit code follows from the targets that answered`() {
@@ -84,9 +84,9 @@ import Testing
 
     @Test func `lines and table are aligned`() {
         let text = ProbeText(targets: ["192.0.2.9:22", "db.example:5432"], count: 10, style: TextStyle())
-        expectEqual(text.line(Self.report(7), number: 3), "+ 192.0.2.9:22      3  7.000 ms  from 192.0.2.9")
+        expectEqual(text.lines(Self.report(7), number: 3), ["+ 192.0.2.9:22      3  7.000 ms  from 192.0.2.9"])
         expectEqual(
-            text.line(Self.report(nil), number: 10), "x 192.0.2.9:22     10            tcp/refused: 192.0.2.9 refuses port 22")
+            text.lines(Self.report(nil), number: 10), ["x 192.0.2.9:22     10            tcp/refused: 192.0.2.9 refuses port 22"])
         var other = ProbeStatistics(Samples.endpoint("db.example:5432"))
         other.add(Self.report(nil))
         expectEqual(
@@ -101,15 +101,10 @@ import Testing
 
     @Test func `lines fit the width of the terminal`() {
         let text = ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle(isColored: true, isUnicode: true), columns: 40)
-        for line in [text.line(Self.report(nil), number: 1)] + text.summary([Self.statistics(1, nil)]) {
-            var (plain, isEscape) = ("", false)
-            for character in line {
-                if character == "\u{1b}" { isEscape = true }
-                if !isEscape { plain.append(character) }
-                if character == "m" { isEscape = false }
-            }
-            #expect(DisplayWidth.columns(plain) < 40)
-        }
+        let lines = text.lines(Self.report(nil), number: 1) + text.summary([Self.statistics(1, nil)])
+        #expect(lines.allSatisfy { DisplayWidth.paintedColumns($0) < 40 })
+        expectEqual(
+            LiveLinesTests.words(lines).suffix(5), ["tcp/refused:", "192.0.2.9", "refuses", "port", "22"])
     }
 
     @Test(arguments: [
