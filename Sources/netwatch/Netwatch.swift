@@ -17,10 +17,20 @@ struct Netwatch: ParsableCommand {
         netwatch serve db:5432              keep a history, and show a page
         """
 
+    static let targets = """
+        A TARGET is one of these. IPv6 addresses are in brackets. Only named targets are probed.
+          HOST:PORT, tcp://HOST:PORT      accepts a TCP connection
+          tls://HOST[:PORT]               completes a trusted TLS handshake (443)
+          http://HOST[:PORT][/PATH]       answers a request as expected (80)
+          https://HOST[:PORT][/PATH]      both (443)
+
+        The marks of text: + or a check mark works, x or a cross fails, ? is degraded or not known, - or a dot is not used.
+        """
+
     static let configuration = CommandConfiguration(
         commandName: "netwatch",
         abstract: "Shows what this machine can reach over the network, reports changes, and explains failures.",
-        discussion: "\(examples)\n\nA TARGET is HOST:PORT, with IPv6 addresses in brackets. Only named targets are probed.",
+        discussion: "\(examples)\n\n\(targets)",
         version: version,
         subcommands: [
             WatchCommand.self, StatusCommand.self, ProbeCommand.self, WhyCommand.self, WaitCommand.self, GetCommand.self,
@@ -54,6 +64,8 @@ struct Netwatch: ParsableCommand {
             netwatch \(Self.version): shows what this machine can reach over the network, reports changes, and explains failures
 
             \(Self.examples)
+
+            \(Self.targets)
 
             'netwatch --help' lists the commands, 'netwatch COMMAND --help' the options of a command.
             """)

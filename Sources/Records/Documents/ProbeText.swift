@@ -7,20 +7,35 @@ package struct ProbeText {
     private let style: TextStyle
     private let targetWidth: Int
     private let numberWidth: Int
+    /// The times of the lines; `nil` for none.
+    private var times: TimeText?
+    private var hasBegun = false
     /// The columns of the terminal; `nil` if lines are not wrapped.
     package var columns: Int?
 
     /// Creates the format for targets with these texts, and at most `count` probes of each.
-    package init(targets: [String], count: Int, style: TextStyle, columns: Int? = nil) {
+    package init(targets: [String], count: Int, style: TextStyle, columns: Int? = nil, time: TimeText? = nil) {
         self.style = style
+        times = time
         self.columns = columns
         targetWidth = min(40, targets.lazy.map { DisplayWidth.columns(TextStyle.printable($0)) }.max() ?? 0)
         numberWidth = "\(count)".count
     }
 
     /// Returns the lines of a probe: one, or several on a narrow terminal. `number` counts the target's probes from 1.
-    package func lines(_ report: ProbeReport, number: Int) -> [String] {
-        wrapped(line(report, number: number), indentation: 2 + targetWidth + 2 + numberWidth + 2 + ReadableDuration.width + 2)
+    package mutating func lines(_ report: ProbeReport, number: Int) -> [String] {
+        let indentation = 2 + targetWidth + 2 + numberWidth + 2 + ReadableDuration.width + 2
+        let line = line(report, number: number)
+        guard times != nil else { return wrapped(line, indentation: indentation) }
+        if !hasBegun { times?.begin(at: report.moment) }
+        // The first line follows its date too.
+        let first = hasBegun ? nil : times?.date(report.moment)
+        hasBegun = true
+        let date = times?.newDate(report.moment) ?? first
+        let time = times?.clock(report.moment) ?? ""
+        let margin = rightAligned(time, times?.width ?? 0)
+        return (date.map { [style.paint($0, .dim)] } ?? [])
+            + wrapped("\(style.paint(margin, .dim)) \(line)", indentation: indentation + margin.count + 1)
     }
 
     private func line(_ report: ProbeReport, number: Int) -> String {

@@ -2,11 +2,11 @@ import Console
 import FoundationEssentials
 import Reachability
 
-/// The format of a stream on a terminal: one line per record with the time since the start, and indented details.
+/// The format of a stream on a terminal: a header, then one line per record with its time, and indented details.
 struct LiveLines {
     private let header: StreamHeader
     private let style: TextStyle
-    private var start: Moment?
+    private var times: TimeText
     private var targets: [TargetID: ServerUpdate] = [:]
     private let targetWidth: Int
     private let isVerbose: Bool
@@ -16,11 +16,11 @@ struct LiveLines {
 
     /// The maximum number of interfaces listed under a record; the others are counted.
     private static let listedInterfaces = 12
-    private static let timeWidth = 10
-    private static let detailIndentation = timeWidth + 3
+    private var detailIndentation: Int { times.width + 3 }
 
     /// Creates the format. `isVerbose`: adds the reasons of changes and the count of events that changed nothing.
-    init(header: StreamHeader, style: TextStyle, isVerbose: Bool = false, columns: Int? = nil) {
+    init(header: StreamHeader, style: TextStyle, isVerbose: Bool = false, columns: Int? = nil, time: TimeText? = nil) {
+        times = time ?? TimeText(.relative) { _ in 0 }
         self.isVerbose = isVerbose
         self.columns = columns
         self.header = header
@@ -31,11 +31,13 @@ struct LiveLines {
     mutating func lines(_ record: Record) -> [String] {
         let lines = texts(record)
         guard let columns else { return lines }
-        return lines.flatMap { WrappedText.lines($0, columns: max(1, columns - 1), indentation: Self.detailIndentation) }
+        return lines.flatMap { WrappedText.lines($0, columns: max(1, columns - 1), indentation: detailIndentation) }
     }
 
     private mutating func texts(_ record: Record) -> [String] {
         var lines: [String] = []
+        // At midnight, the clock alone no longer says which day it is.
+        if let date = times.newDate(record.event.moment) { lines.append(detail(style.paint(date, .dim))) }
         if record.superseded > 0 {
             lines.append(detail(style.paint("\(record.superseded) records superseded: the terminal did not keep up", .yellow)))
         }
@@ -65,12 +67,21 @@ struct LiveLines {
         return lines
     }
 
+    /// The header: what is watched since when, and the meaning of the times and marks.
     private mutating func title(_ moment: Moment) -> [String] {
-        start = moment
+        times.begin(at: moment)
         let place = header.identity.namespaceName.map { "network namespace \($0)" } ?? "this machine"
-        let time = Timestamp.text(moment)
-        return [style.paint(TextStyle.printable("netwatch \(header.version) · \(place) · \(time)"), .dim)].map {
-            style.isUnicode ? $0 : $0.replacing("·", with: "-")
+        let start = TimeText(times, as: times.choice == .relative ? .utc : times.choice).full(moment)
+        let meaning =
+            switch times.choice {
+            case .relative: "times since then"
+            case .local: "local times"
+            case .utc: "times in UTC"
+            }
+        let marks = [(TextStyle.Assessment.good, "works"), (.bad, "fails"), (.uncertain, "degraded or not known")]
+            .map { "\(style.symbol($0)) \($1)" }.joined(separator: ", ")
+        return ["netwatch \(header.version) · \(place) · \(start)", "\(meaning) · \(marks)"].map { text in
+            style.paint(TextStyle.printable(style.isUnicode ? text : text.replacing("·", with: "-")), .dim)
         }
     }
 
@@ -127,13 +138,13 @@ struct LiveLines {
     }
 
     private func line(_ moment: Moment, _ symbol: String, _ text: String) -> String {
-        let offset = TimeSpan.offset(moment.elapsed(since: start ?? moment))
-        let padding = String(repeating: " ", count: max(0, Self.timeWidth - offset.count))
+        let offset = times.clock(moment)
+        let padding = String(repeating: " ", count: max(0, times.width - offset.count))
         return "\(padding)\(style.paint(offset, .dim)) \(symbol) \(text)"
     }
 
-    private func detail(_ text: String) -> String { String(repeating: " ", count: Self.detailIndentation) + text }
+    private func detail(_ text: String) -> String { String(repeating: " ", count: detailIndentation) + text }
 
     /// The columns available to the text of a detail.
-    private var detailColumns: Int { columns.map { $0 - 1 - Self.detailIndentation } ?? .max }
+    private var detailColumns: Int { columns.map { $0 - 1 - detailIndentation } ?? .max }
 }

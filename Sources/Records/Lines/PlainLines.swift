@@ -9,13 +9,16 @@ struct PlainLines {
     /// Whether the reasons of changes are written.
     var isVerbose = false
     private var path: NetworkPath?
+    private var times: TimeText
 
-    init(header: StreamHeader, style: TextStyle, isVerbose: Bool = false) {
+    init(header: StreamHeader, style: TextStyle, isVerbose: Bool = false, time: TimeText? = nil) {
+        times = time ?? TimeText(.utc) { _ in 0 }
         (self.header, self.style, self.isVerbose) = (header, style, isVerbose)
     }
 
     mutating func line(_ record: Record) -> String {
-        let time = Timestamp.text(record.event.moment)
+        if record.kind == .hello { times.begin(at: record.event.moment) }
+        let time = times.full(record.event.moment)
         defer { if case .path(let update) = record.event { path = update.path } }
         let dropped = record.superseded > 0 ? " [\(record.superseded) superseded]" : ""
         return "\(style.paint(time, .dim)) \(TextStyle.pad(record.kind.rawValue, 6)) \(text(record))\(dropped)"

@@ -18,12 +18,13 @@ package struct RecordPrinter {
     private var plain: PlainLines?
     private var live: LiveLines?
 
-    package init(format: OutputFormat, header: StreamHeader, isVerbose: Bool = false) {
+    /// Creates a printer. - Parameter time: the times of text; `nil` for relative ones on a terminal, and UTC in a pipe.
+    package init(format: OutputFormat, header: StreamHeader, isVerbose: Bool = false, time: TimeText? = nil) {
         encoder = RecordEncoder(header: header)
         switch format {
         case .json: (plain, live) = (nil, nil)
-        case .plain(let style): (plain, live) = (PlainLines(header: header, style: style, isVerbose: isVerbose), nil)
-        case .live(let style): (plain, live) = (nil, LiveLines(header: header, style: style, isVerbose: isVerbose))
+        case .plain(let style): (plain, live) = (PlainLines(header: header, style: style, isVerbose: isVerbose, time: time), nil)
+        case .live(let style): (plain, live) = (nil, LiveLines(header: header, style: style, isVerbose: isVerbose, time: time))
         }
     }
 

@@ -22,6 +22,8 @@ package final class RecordStream {
         package var isQuiet: Bool
         /// Whether text includes the reasons of changes.
         package var isVerbose: Bool
+        /// The times of text; `nil` for the usual ones.
+        package var time: TimeText?
         /// The number of records after which the stream stops, not counting the first.
         package var count: Int?
         /// The time after which the stream stops.
@@ -87,7 +89,7 @@ package final class RecordStream {
         let source = try start { inbox.put($0) }
         let header = StreamHeader(version: CommandProgram.version, identity: source.identity, targets: settings.targets)
         let encoder = RecordEncoder(header: header)
-        printer = RecordPrinter(format: settings.format, header: header, isVerbose: settings.isVerbose)
+        printer = RecordPrinter(format: settings.format, header: header, isVerbose: settings.isVerbose, time: settings.time)
         hooks = settings.hookCommand.map {
             Hooks(command: $0, encoder: encoder, timeLimit: settings.hookTimeLimit, report: report)
         }

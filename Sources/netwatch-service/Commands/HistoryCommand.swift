@@ -1,5 +1,6 @@
 import ArgumentParser
 import Reachability
+import Records
 
 /// `netwatch history`: the incidents and gaps of a period.
 struct HistoryCommand: ParsableCommand {
@@ -15,9 +16,10 @@ struct HistoryCommand: ParsableCommand {
             """)
 
     @OptionGroup var options: HistoryOptions
+    @OptionGroup var time: TimeOptions
 
     func run() throws {
-        try options.run("history") { answers, question, reader, now in
+        try options.run("history", time: try time.text(isJSON: options.json || options.csv)) { answers, question, reader, now in
             try answers.history(question, reader, at: now)
         }
     }

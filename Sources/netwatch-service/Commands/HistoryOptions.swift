@@ -39,12 +39,13 @@ struct HistoryOptions: ParsableArguments {
 
     /// Reads the history, and writes the answer.
     func run(
-        _ command: String, _ answer: (HistoryAnswers, HistoryAnswers.Question, HistoryReader, Moment) throws -> some HistoryText
+        _ command: String, time: TimeText? = nil,
+        _ answer: (HistoryAnswers, HistoryAnswers.Question, HistoryReader, Moment) throws -> some HistoryText
     ) throws {
         guard state != "" else { throw Failure.usage("--state ''", "names no directory") }
         guard !(json && csv) else { throw Failure.usage("--json --csv", "choose one of them") }
         let environment = ProcessInfo.processInfo.environment
-        if state == nil, let bytes = try answerOfService(command, environment) { return try show(bytes, command) }
+        if state == nil, let bytes = try answerOfService(command, environment) { return try show(bytes, command, time) }
         guard connect == nil else { throw Failure.usage("--connect --state", "choose one of them") }
         let now = Clock.now
         let path = try StateDirectory.path(configured: state, environment)
@@ -62,14 +63,15 @@ struct HistoryOptions: ParsableArguments {
         } catch { throw Failure.usage("--\(error.parameter)", error.reason) }
         do {
             let question = HistoryAnswers.Question(period: period, target: target, hasPages: format == .json)
-            try show(format.bytes(try answer(HistoryAnswers(timeZone: zone.identifier), question, reader, now)), command)
+            try show(format.bytes(try answer(HistoryAnswers(timeZone: zone.identifier), question, reader, now)), command, time)
         } catch let error as StoreError {
             throw Failure(error)
         }
     }
 
-    private func show(_ bytes: [UInt8], _ command: String) throws {
+    private func show(_ bytes: [UInt8], _ command: String, _ time: TimeText?) throws {
         let output = try StandardOutput()
+        let bytes = time.map { Array(Self.retimed(String(decoding: bytes, as: UTF8.self), $0, now: Clock.now).utf8) } ?? bytes
         if format == .text, isatty(output.descriptor) == 1 {
             let columns = TerminalSize.columns(of: output.descriptor)
             for line in Self.wrapped(String(decoding: bytes, as: UTF8.self), columns, command) {
@@ -80,6 +82,24 @@ struct HistoryOptions: ParsableArguments {
         output.append(piece: bytes)
         if bytes.last != UInt8(ascii: "\n") { output.append("\n") }
         try output.flush()
+    }
+
+    /// Returns the text with other times in place of the UTC times with which its lines begin.
+    static func retimed(_ text: String, _ time: TimeText, now: Moment) -> String {
+        let lines = text.split(separator: "\n", omittingEmptySubsequences: false).map {
+            line -> (time: String?, text: Substring) in
+            guard let moment = moment(line.prefix(24)) else { return (nil, line) }
+            return (time.past(moment, now: now), line.dropFirst(24))
+        }
+        let width = lines.compactMap(\.time?.count).max() ?? 0
+        return lines.map { ($0.time.map { TextStyle.pad($0, width) } ?? "") + $0.text }.joined(separator: "\n")
+    }
+
+    private static func moment(_ text: Substring) -> Moment? {
+        let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        guard text.utf8.count == 24, let date = try? Date(String(text), strategy: style) else { return nil }
+        return Moment(
+            monotonicNanoseconds: 0, wallClockNanoseconds: Int64((date.timeIntervalSince1970 * 1_000).rounded()) * 1_000_000)
     }
 
     /// Returns the lines of a text in as many lines as they need on a terminal. A line of `history` continues behind its time.

@@ -32,6 +32,7 @@ struct ProbeCommand: ParsableCommand {
 
     @OptionGroup var network: NetworkOptions
     @OptionGroup var targets: TargetOptions
+    @OptionGroup var time: TimeOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
@@ -44,7 +45,8 @@ struct ProbeCommand: ParsableCommand {
                 interval: try TimeSpan.option("--interval", interval) ?? .seconds(1), timeout: try targets.timeout(),
                 families: try network.families(), interface: network.interface))
         settings.isScheduledOnly = true
-        let writer = try ProbeWriter(output, targets: endpoints.map(\.text), count: count)
+        let writer = try ProbeWriter(
+            output, targets: endpoints.map(\.text), count: count, time: try time.text(isJSON: output.json))
         let signals = try Signals()
         let collection = ProbeCollection(endpoints: endpoints, count: count, settings: settings, start: Clock.now)
         let run = try ProbeRun(configuration, endpoints.map { ($0, settings) }, collection, writer, signals)

@@ -74,10 +74,10 @@ final class ProbeWriter {
     private var text: ProbeText
     private var dropped = 0
 
-    init(_ options: OutputOptions, targets: [String], count: Int) throws(Failure) {
+    init(_ options: OutputOptions, targets: [String], count: Int, time: TimeText? = nil) throws(Failure) {
         output = options.quiet ? nil : try StandardOutput()
         isJSON = options.json
-        text = ProbeText(targets: targets, count: count, style: options.style)
+        text = ProbeText(targets: targets, count: count, style: options.style, time: time)
     }
 
     func append(_ report: ProbeReport, number: Int) {

@@ -15,9 +15,11 @@ struct ReplayCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The recording; '-' for standard input.", valueName: "file"))
     var file: String
 
+    @OptionGroup var time: TimeOptions
     @OptionGroup var output: OutputOptions
 
     func run() throws {
+        let time = try time.text(isJSON: output.json)
         let standardOutput = output.quiet ? nil : try StandardOutput()
         let name = file == "-" ? "standard input" : file
         let lines = try LineReader(file)
@@ -27,7 +29,7 @@ struct ReplayCommand: ParsableCommand {
             var replay = try Replay { try lines.next() }
             let header = StreamHeader(
                 version: CommandProgram.version, identity: replay.identity, targets: replay.targets)
-            var printer = RecordPrinter(format: output.streamFormat, header: header, isVerbose: output.verbose)
+            var printer = RecordPrinter(format: output.streamFormat, header: header, isVerbose: output.verbose, time: time)
             if printer.isLive { printer.columns = TerminalSize.columns(of: 1) }
             var seq = 0
             try replay.run { event in

@@ -29,6 +29,7 @@ struct StreamOptions: ParsableArguments {
     @OptionGroup var targets: TargetOptions
     @OptionGroup var canary: CanaryOptions
     @OptionGroup var pacing: PacingOptions
+    @OptionGroup var time: TimeOptions
     @OptionGroup var output: OutputOptions
 
     /// Writes the stream of a running service until it ends, and then ends the program. An empty text stands for the usual
@@ -43,7 +44,7 @@ struct StreamOptions: ParsableArguments {
         guard names.allSatisfy({ !$0.isEmpty }) else { throw Failure.usage("target ''", "is empty") }
         let stream = ServiceStream(
             socket: socket.isEmpty ? nil : socket, targets: names, format: settings.format, isQuiet: settings.isQuiet,
-            count: settings.count, duration: settings.duration)
+            count: settings.count, duration: settings.duration, time: settings.time)
         let ending = try stream.run(try StandardOutput(), try Signals())
         try ending.end(monitorEnded: Failure(ExitCode.unavailable, "the service has ended"))
     }
@@ -103,6 +104,7 @@ struct StreamOptions: ParsableArguments {
         settings.format = output.streamFormat
         settings.isQuiet = isQuiet
         settings.isVerbose = output.verbose
+        settings.time = try time.text(isJSON: output.json)
         settings.duration = try TimeSpan.option("--for", duration)
         if let count {
             guard count > 0 else { throw .usage("--count \(count)", "must be at least 1") }

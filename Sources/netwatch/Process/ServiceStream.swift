@@ -17,6 +17,8 @@ struct ServiceStream {
     var count: Int?
     /// The time after which the stream stops.
     var duration: Duration?
+    /// The times of text; `nil` for the usual ones.
+    var time: TimeText?
 
     /// Writes records until the stream ends.
     ///
@@ -28,7 +30,7 @@ struct ServiceStream {
         try connection.request(address)
         var (response, events) = (ResponseReader(), EventStreamReader())
         let main = MainLoop(try MainLoop.makeWaker(), signals: signals)
-        var lines = RecordLines(format: format)
+        var lines = RecordLines(format: format, time: time)
         var (written, refusal): (Int, [UInt8]) = (-1, [])
         while true {
             if let end, Clock.nanoseconds >= end { return .finished }
@@ -75,18 +77,19 @@ struct ServiceStream {
 /// The lines of the service's records: those that a monitor of this program would write.
 private struct RecordLines {
     let format: OutputFormat
+    let time: TimeText?
     /// The terminal's columns.
     var columns: Int?
     private var reader = RecordReader()
     private var printer: RecordPrinter?
 
-    init(format: OutputFormat) { self.format = format }
+    init(format: OutputFormat, time: TimeText?) { (self.format, self.time) = (format, time) }
 
     /// Returns the lines of an event; `nil` for one that is no record.
     mutating func lines(_ event: EventStreamReader.Event) -> [[UInt8]]? {
         if case .json = format { return [event.data] }
         guard let record = reader.record(event.data), let header = reader.header else { return nil }
-        if record.kind == .hello { printer = RecordPrinter(format: format, header: header) }
+        if record.kind == .hello { printer = RecordPrinter(format: format, header: header, time: time) }
         if printer?.isLive == true { printer?.columns = columns }
         return printer?.lines(record)
     }

@@ -59,7 +59,7 @@ import Testing
         expectEqual(statistics.sent, 3)
         expectEqual(statistics.ok, 2)
         expectEqual(statistics.lossThousandths, 600)
-        let text = ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle())
+        var text = ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle())
         expectEqual(text.lines(report, number: 2), ["+ 192.0.2.9:22  2         -  from 192.0.2.9, 2 packets lost"])
     }
 
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test func `lines and table are aligned`() {
-        let text = ProbeText(targets: ["192.0.2.9:22", "db.example:5432"], count: 10, style: TextStyle())
+        var text = ProbeText(targets: ["192.0.2.9:22", "db.example:5432"], count: 10, style: TextStyle())
         expectEqual(text.lines(Self.report(7), number: 3), ["+ 192.0.2.9:22      3  7.000 ms  from 192.0.2.9"])
         expectEqual(
             text.lines(Self.report(nil), number: 10), ["x 192.0.2.9:22     10            tcp/refused: 192.0.2.9 refuses port 22"])
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func `lines fit the width of the terminal`() {
-        let text = ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle(isColored: true, isUnicode: true), columns: 40)
+        var text = ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle(isColored: true, isUnicode: true), columns: 40)
         let lines = text.lines(Self.report(nil), number: 1) + text.summary([Self.statistics(1, nil)])
         #expect(lines.allSatisfy { DisplayWidth.paintedColumns($0) < 40 })
         expectEqual(

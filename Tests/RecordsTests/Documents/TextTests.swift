@@ -174,6 +174,7 @@ import Testing
             text,
             """
             netwatch 0.1.0 · this machine · 2026-08-02T12:00:00.000Z
+            times since then · ✓ works, ✗ fails, ? degraded or not known
                +0.000s ✓ path satisfied  via eth0 (wired), IPv4 IPv6, gateway 192.0.2.1 fe80::1%eth0, DNS server 192.0.2.53
                          eth0  wired     routable  192.0.2.7/24 fe80::7/64
                          lo    loopback  carrier   127.0.0.1/8

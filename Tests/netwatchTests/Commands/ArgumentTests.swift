@@ -55,6 +55,11 @@ import Testing
             "--fail-on loss,frobnicate: 'frobnicate' is no code of a cause; docs/command-line.md lists them"
         ),
         ("status --fail-on loss, a:1", "--fail-on loss,: write codes of causes, as in certificate-expiring,quality/loss"),
+        ("watch --time local --json", "--time --json: the times of JSON are always UTC"),
+        (
+            "probe --time gmt a:1",
+            "probe: the value 'gmt' is invalid for '--time <when>'. Please provide one of 'relative', 'local' or 'utc'; see 'netwatch probe --help'"
+        ),
         ("wait a:1 --", "wait --: the command is missing; write -- COMMAND"),
         ("record", "record: missing expected argument '<file>'; see 'netwatch record --help'"),
         ("status a:1 b", "target 'b': port: is missing; write b:PORT"),
