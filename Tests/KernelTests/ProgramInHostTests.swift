@@ -100,6 +100,36 @@ struct ProgramInHostTests {
         server.close()
     }
 
+    @Test func `probe --live redraws a row for each target, and Ctrl-C prints the summary`() throws {
+        let network = try makeNetwork()
+        let server = try network.router.serve(at: "10.1.0.254")
+        let up = "10.1.0.254:\(server.port)"
+        let program = try Program(
+            [Programs.netwatch, "probe", "--live", "--interval", "100ms", "--netns", network.host.path, up, "10.1.0.254:9"],
+            environment: ["TERM": "xterm", "LANG": "C.UTF-8"], output: .terminal)
+        _ = try program.nextLine(within: patience) { $0.contains("2 targets, every 100ms, ") && $0.contains("times in ms") }
+        _ = try program.nextLine(within: patience) {
+            $0.hasPrefix(up) && $0.contains("0 %") && $0.contains("▁") || $0.contains("█")
+        }
+        // The rows are drawn over the former ones.
+        _ = try program.nextLine(within: patience) { $0.contains("\u{1b}[") && $0.contains("A\r") }
+        try program.signal(SIGINT)
+        _ = try program.nextLine(within: patience) { $0.contains("sent  ok") }
+        _ = try program.nextLine(within: patience) { $0.hasPrefix(up) && $0.contains("0 %") }
+        try expectEqual(program.wait(within: patience), 128 + SIGINT, "\(program.ending)")
+        server.close()
+    }
+
+    @Test func `probe --live without a terminal is a usage error`() throws {
+        for environment in [["TERM": "xterm"], ["TERM": "dumb"]] {
+            let program = try Program(
+                [Programs.netwatch, "probe", "--live", "127.0.0.1:9"], environment: environment,
+                output: environment["TERM"] == "dumb" ? .terminal : .pipe)
+            try expectEqual(program.wait(within: patience), 64, "\(program.ending)")
+            expectOneLine(program, "--live: standard output is no terminal")
+        }
+    }
+
     @Test(arguments: [("sh -c false", Int32(1)), ("/nowhere/program", 127), ("/etc/passwd", 126), ("true", 0)])
     func `wait runs its command and exits with the command's code`(_ command: String, _ code: Int32) throws {
         let network = try makeNetwork()

@@ -13,7 +13,26 @@ package struct ProbeStatistics: Hashable {
     package var cause: Cause?
     /// The number of packets that remained unanswered in the probes that the target answered.
     package private(set) var lostPackets = 0
+    /// The result of one probe.
+    package enum Outcome: Hashable, Sendable {
+        case lost
+        /// The target answered. The round trip is `nil` if it could not be measured.
+        case answered(Duration?)
+
+        package var roundTrip: Duration? { if case .answered(let roundTrip) = self { roundTrip } else { nil } }
+    }
+
+    /// The number of round trips of which ``median`` is exact. A longer run forgets the oldest tenth at a time.
+    private static let roundTripLimit = 1_000_000
+    /// The number of results in ``recent``.
+    package static let recentLimit = 1_000
     private var roundTrips: [Duration] = []
+    private var newest: [Outcome] = []
+    package private(set) var shortest: Duration?
+    package private(set) var longest: Duration?
+    private var previous: Duration?
+    private var differenceSum = Duration.zero
+    private var differenceCount = 0
 
     package init(_ endpoint: Endpoint) {
         self.endpoint = endpoint
@@ -21,13 +40,33 @@ package struct ProbeStatistics: Hashable {
 
     package mutating func add(_ report: ProbeReport) {
         sent += 1
+        if newest.count == 2 * Self.recentLimit { newest.removeFirst(Self.recentLimit) }
+        newest.append(report.cause == nil ? .answered(report.roundTrip) : .lost)
         if let cause = report.cause {
             self.cause = cause
             return
         }
         ok += 1
         lostPackets += report.lostPackets
-        if let roundTrip = report.roundTrip { roundTrips.append(roundTrip) }
+        guard let roundTrip = report.roundTrip else { return }
+        if roundTrips.count == Self.roundTripLimit { roundTrips.removeFirst(Self.roundTripLimit / 10) }
+        roundTrips.append(roundTrip)
+        shortest = min(shortest ?? roundTrip, roundTrip)
+        longest = max(longest ?? roundTrip, roundTrip)
+        if let previous {
+            differenceSum += previous < roundTrip ? roundTrip - previous : previous - roundTrip
+            differenceCount += 1
+        }
+        previous = roundTrip
+    }
+
+    /// The newest results, the oldest first, at most ``recentLimit``.
+    package var recent: ArraySlice<Outcome> { newest.suffix(Self.recentLimit) }
+
+    /// Returns the round trip that `percent` of the ``recent`` ones do not exceed (nearest rank); `nil` without one.
+    package func recentPercentile(_ percent: Int) -> Duration? {
+        let sorted = recent.compactMap(\.roundTrip).sorted()
+        return sorted.isEmpty ? nil : sorted[max(0, (sorted.count * percent + 99) / 100 - 1)]
     }
 
     /// The lost part of the packets, in thousandths; `nil` without a probe. It is 0 or 1000 only if none or all are lost.
@@ -40,9 +79,6 @@ package struct ProbeStatistics: Hashable {
         return min(999, max(1, (lost * 1000 + packets / 2) / packets))
     }
 
-    package var shortest: Duration? { roundTrips.min() }
-    package var longest: Duration? { roundTrips.max() }
-
     /// The middle round trip, or the mean of the two in the middle.
     package var median: Duration? {
         guard !roundTrips.isEmpty else { return nil }
@@ -52,9 +88,7 @@ package struct ProbeStatistics: Hashable {
 
     /// The mean difference between consecutive round trips (RFC 3550 section 6.4.1, without its smoothing); `nil` for fewer than two.
     package var jitter: Duration? {
-        guard roundTrips.count > 1 else { return nil }
-        let differences = zip(roundTrips, roundTrips.dropFirst()).map { $0 < $1 ? $1 - $0 : $0 - $1 }
-        return differences.reduce(.zero, +) / differences.count
+        differenceCount > 0 ? differenceSum / differenceCount : nil
     }
 }
 

@@ -13,13 +13,13 @@ package struct ProbeText {
     /// The columns of the terminal; `nil` if lines are not wrapped.
     package var columns: Int?
 
-    /// Creates the format for targets with these texts, and at most `count` probes of each.
+    /// Creates the format for targets with these texts, and at most `count` probes of each; 0 for any number.
     package init(targets: [String], count: Int, style: TextStyle, columns: Int? = nil, time: TimeText? = nil) {
         self.style = style
         times = time
         self.columns = columns
         targetWidth = min(40, targets.lazy.map { DisplayWidth.columns(TextStyle.printable($0)) }.max() ?? 0)
-        numberWidth = "\(count)".count
+        numberWidth = count == 0 ? 4 : "\(count)".count
     }
 
     /// Returns the lines of a probe: one, or several on a narrow terminal. `number` counts the target's probes from 1.
@@ -90,7 +90,7 @@ package struct ProbeText {
     }
 
     /// Returns thousandths as percent: `0 %`, `33.3 %`, `100 %`.
-    private static func percent(_ thousandths: Int) -> String {
+    static func percent(_ thousandths: Int) -> String {
         thousandths % 10 == 0 ? "\(thousandths / 10) %" : "\(thousandths / 10).\(thousandths % 10) %"
     }
 

@@ -9,7 +9,7 @@ struct ProbeCollection {
     /// The additional time after a probe's deadline within which its result must arrive.
     static let margin = Duration.seconds(2)
 
-    /// The number of probes of each target.
+    /// The number of probes of each target; 0 for endless.
     let count: Int
     private(set) var statistics: [ProbeStatistics]
     private let limit: Duration

@@ -29,6 +29,16 @@ import Testing
         #expect(probes.statistics.map(\.sent) == [2, 2] && probes.statistics.map(\.ok) == [2, 1])
     }
 
+    @Test func `with a count of 0 no probe is the last one`() {
+        var probes = collection(count: 0, "192.0.2.9:22")
+        _ = probes.receive(Samples.hello)
+        for number in 1...20 {
+            guard case .probe(_, let report) = Samples.probe() else { return }
+            expectEqual(probes.receive(Samples.probe()), .probe(report, number: number, isLast: false))
+        }
+        #expect(!probes.isDone(at: Samples.moment(2)) && probes.statistics[0].sent == 20)
+    }
+
     @Test func `results that do not arrive end the collection`() {
         var probes = collection(count: 2, "192.0.2.9:22")
         expectEqual(probes.deadline, Samples.moment(30))
