@@ -17,9 +17,9 @@ extension Cookie: CustomReflectable {
 
 extension CookieStore: CustomStringConvertible, CustomReflectable {
     /// The number of cookies.
-    public var description: String { "store of cookies: \(present.lines.count)" }
+    public var description: String { "store of cookies: \(lines.count)" }
     /// The number of cookies.
-    public var customMirror: Mirror { Mirror(self, children: ["cookies": present.lines.count]) }
+    public var customMirror: Mirror { Mirror(self, children: ["cookies": lines.count]) }
 }
 
 extension TransferRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

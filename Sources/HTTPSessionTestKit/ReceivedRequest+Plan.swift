@@ -1,12 +1,14 @@
 import HTTPSession
 
 extension ReceivedRequest {
-    /// The request of an attempt, as it would be sent over HTTP/1.1, without its body.
-    init(_ plan: TransferPlan, arrival: Int) {
+    /// The request of an attempt, as it would be sent over HTTP/1.1, without its body. `cookies` are those of the session's store.
+    init(_ plan: TransferPlan, cookies: [UInt8] = [], arrival: Int) {
         let scheme = plan.url.firstRange(of: "://")?.upperBound ?? plan.url.startIndex
         let authority = plan.url[scheme...].prefix { !"/?#".contains($0) }
         let rest = plan.url[authority.endIndex...]
         var fields = plan.headerLines.compactMap(HeaderField.init(line:))
+        let allCookies = [plan.cookies, String(decoding: cookies, as: UTF8.self)].filter { !$0.isEmpty }
+        if !allCookies.isEmpty { fields.append(HeaderField("Cookie", allCookies.joined(separator: "; "))) }
         if let login = plan.login.flatMap(ReceivedRequest.authorization) { fields.append(login) }
         switch plan.body {
         case .none: break

@@ -16,17 +16,15 @@ final class ScriptedEngine: TransferEngine {
     /// Whether a transfer has been started, held or resumed since the last turn, or could take more steps.
     private var isDirty = false
     private var isClosed = false
-    private(set) var cookieLines: [CookieLine]
 
     var waker: Waker { loop.waker }
     var now: Int64 { transport.clock.now }
 
-    init(_ transport: ScriptedTransport, cookieLines: [CookieLine], path: PathMonitor?) throws(HTTPSessionError) {
+    init(_ transport: ScriptedTransport, path: PathMonitor?) throws(HTTPSessionError) {
         do { loop = try EventLoop() } catch {
             throw HTTPSessionError(.transferFailed, "\(error.call) failed", context: .init(systemError: error.errno))
         }
         self.transport = transport
-        self.cookieLines = cookieLines
         self.path = path
         guard transport.clock.attach(loop.waker) else {
             isClosed = true
@@ -35,16 +33,6 @@ final class ScriptedEngine: TransferEngine {
     }
 
     deinit { _ = close() }
-
-    func setCookie(_ line: CookieLine) {
-        switch line.text {
-        case "ALL": cookieLines = []
-        case "SESS": break
-        default:
-            cookieLines.removeAll { $0.key == line.key }
-            if !line.hasExpired(at: Int64(transport.clock.date.timeIntervalSince1970)) { cookieLines.append(line) }
-        }
-    }
 
     func start(
         _ plan: TransferPlan, for receiver: any TransferReceiver, trust: ServerTrust?, now: Int64

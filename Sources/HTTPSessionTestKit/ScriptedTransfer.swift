@@ -23,6 +23,7 @@ final class ScriptedTransfer: Transfer {
     private var isReceiverFull = false
     private var isSourceEmpty = false
     private var request: ReceivedRequest
+    private var hasAskedForCookies = false
     private var response: StubResponse?
     private var delivery = ScriptedDelivery()
     /// The failure that replaces the response when its wait has ended.
@@ -119,6 +120,11 @@ final class ScriptedTransfer: Transfer {
             receiver.transferLookedUp()
             finish(StubFailure.noPath(engine.path))
             return true
+        }
+        if plan.handlesCookies, !hasAskedForCookies {
+            hasAskedForCookies = true
+            let cookies = receiver.transferNeedsCookies(isSecure: plan.isSecure)
+            if !cookies.isEmpty { request = ReceivedRequest(plan, cookies: cookies, arrival: request.arrival) }
         }
         switch engine.transport.takeAnswer(to: request, url: plan.url, isComplete: plan.body.isEmpty) {
         case .response(let response):

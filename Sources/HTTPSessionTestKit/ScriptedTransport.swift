@@ -15,7 +15,7 @@ package import Reachability
 ///
 /// The session above the transport is the real one. Its queue, retries, redirects, resumed downloads, digests, handlers, interceptors,
 /// progress, timeouts and validation work as over a network. The transport replaces libcurl, so a scripted session lacks the features of
-/// libcurl. It neither decompresses bodies nor requests compressed ones. It stores no cookies of responses and sends none. It does not
+/// libcurl. It neither decompresses bodies nor requests compressed ones. It does not
 /// verify certificates, does not upgrade http to https (Strict-Transport-Security), and uses no proxy. It applies no rate limit
 /// (`maximumReceiveRate`, `lowSpeedLimit`), and answers challenges by Basic and Bearer only. Every exchange is HTTP/1.1 on a connection of
 /// its own.
@@ -138,9 +138,9 @@ extension ScriptedTransport: SessionTransport {
     package func sleep(for duration: Duration) async throws { try await clock.sleep(for: duration) }
 
     package func makeEngine(
-        _ network: NetworkOptions, cookieLines: [CookieLine], path: PathMonitor?
+        _ network: NetworkOptions, path: PathMonitor?
     ) throws(HTTPSessionError) -> any TransferEngine {
-        try ScriptedEngine(self, cookieLines: cookieLines, path: path)
+        try ScriptedEngine(self, path: path)
     }
 }
 

@@ -243,8 +243,8 @@ extension SessionConfiguration {
         }
     }
 
-    /// The storage of cookies; see ``CookieStore``. The public-suffix list decides for which domains a server may set cookies, if libcurl has the
-    /// list (``knowsPublicSuffixes``).
+    /// The storage of cookies; see ``CookieStore``. The public-suffix list decides for which domains a server may set cookies, if libpsl is
+    /// in the process (``knowsPublicSuffixes``).
     @nonexhaustive public enum CookieStorage: Hashable, Sendable {
         /// No storage. Only the cookies in a request's own header fields are sent.
         case none

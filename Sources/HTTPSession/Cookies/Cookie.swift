@@ -41,13 +41,9 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugSt
 
     /// Whether a request for the URL sends the cookie (RFC 6265 section 5.4). Its expiry is not checked.
     public func matches(_ url: URL) -> Bool {
-        guard let origin = Origin(url), !isSecure || origin.scheme == "https" || origin.isLoopback else { return false }
-        guard origin.host.isExactly(domain) || (includesSubdomains && !origin.isAddress && origin.host.hasSuffix(".\(domain)"))
-        else {
-            return false
-        }
-        let asked = url.path(percentEncoded: true)
-        return path == "/" || asked.isExactly(path) || asked.utf8.starts(with: (path.hasSuffix("/") ? path : path + "/").utf8)
+        guard let scope = CookieScope(url), !isSecure || scope.isSecure, scope.isBelow(Array(path.utf8)) else { return false }
+        let domain = Array(domain.utf8)
+        return scope.host == domain || (includesSubdomains && scope.isIn(domain))
     }
 
     /// The name, the domain and the path, without the value.
@@ -67,7 +63,8 @@ public struct Cookie: Hashable, Sendable, CustomStringConvertible, CustomDebugSt
     func hasExpired(at now: Date) -> Bool { expires.map { $0 <= now } ?? false }
 }
 
-/// The line of a Netscape cookie file: `DOMAIN SUBDOMAINS PATH SECURE EXPIRES NAME VALUE`, separated by tabs, which libcurl reads and writes.
+/// The line of a Netscape cookie file: `DOMAIN SUBDOMAINS PATH SECURE EXPIRES NAME VALUE`, separated by tabs, which curl
+/// reads and writes as well.
 extension Cookie {
     private static let httpOnlyMark = "#HttpOnly_"
 
@@ -78,8 +75,9 @@ extension Cookie {
         guard columns.count == 7, let seconds = Int64(columns[4]), !columns[5].isEmpty else { return nil }
         self.init(
             name: String(columns[5]), value: String(columns[6]), domain: String(columns[0]), path: String(columns[2]),
-            includesSubdomains: columns[1] == "TRUE", expires: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds)),
-            isSecure: columns[3] == "TRUE", isHTTPOnly: isHTTPOnly)
+            includesSubdomains: CookieLine.isTrue(ArraySlice(columns[1].utf8)),
+            expires: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(seconds)),
+            isSecure: CookieLine.isTrue(ArraySlice(columns[3].utf8)), isHTTPOnly: isHTTPOnly)
     }
 
     /// The line of the cookie, without a line break.

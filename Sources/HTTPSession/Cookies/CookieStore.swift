@@ -18,18 +18,24 @@ internal import Synchronization
 /// A cookie is in the store before the response that set it is delivered, and the next request of each session sends it. Connections, TLS
 /// sessions and Strict-Transport-Security are not shared.
 ///
+/// The store decides by RFC 6265 which cookies it takes from a response and which a request sends: ``cookies(for:)`` shows what is sent. If a request has
+/// a `Cookie` field of its own, both are one field, and the cookies of the field are the first. A request sends at most 150 stored cookies of
+/// together 8,190 bytes. A response may set 50 cookies, each with up to 4,096 bytes of name and value.
+///
 /// A store has at most 3,000 cookies. If there are more, expired cookies are evicted first, then the oldest cookies of the domains that have the
 /// most. A response over http cannot change, remove or hide a cookie that is for https alone. This also applies to cookies of other sessions (RFC
 /// 6265bis section 5.7).
 public final class CookieStore: Sendable, Hashable {
     private let list: Locked<CookieList>
     private let writer: CookieWriter?
-    private let changes = Atomic<UInt64>(0)
+    /// Whether the list has a cookie. It is read before every request, without the lock.
+    private let hasCookies = Atomic(false)
 
     /// Creates an empty store in memory.
     public init() {
         list = Locked(CookieList())
         writer = nil
+        _ = PublicSuffixList.isKnown
     }
 
     /// Creates a store in a file of Netscape's format, which only its owner can read.
@@ -48,22 +54,28 @@ public final class CookieStore: Sendable, Hashable {
                 .invalidConfiguration, "the URL of the cookie file is not a file URL: \(excerpt(of: file.absoluteString))")
         }
         let lines = try CookieFile.read(file)
-        list = Locked(CookieList(lines, now: CookieStore.now))
+        let cookies = CookieList(lines, now: CookieStore.now)
+        list = Locked(cookies)
+        hasCookies.store(!cookies.isEmpty, ordering: .relaxed)
         writer = try CookieWriter(file, written: lines, list, logger: logger)
+        _ = PublicSuffixList.isKnown
     }
 
     /// All cookies that have not expired.
     public var cookies: [Cookie] {
-        let now = Date()
-        return present.lines.compactMap { Cookie(line: $0.text) }.filter { !$0.hasExpired(at: now) }
+        let lines = list.withLock { $0.lines(at: CookieStore.now) }
+        return lines.compactMap { $0.maySend ? Cookie(line: $0.text) : nil }
     }
 
     /// The cookies that a request for the URL sends, those with longer paths first (RFC 6265 section 5.4).
     public func cookies(for url: URL) -> [Cookie] {
-        cookies.filter { $0.matches(url) }.sorted { $0.path.utf8.count > $1.path.utf8.count }
+        guard let scope = CookieScope(url) else { return [] }
+        let lines = list.withLock { $0.lines(for: scope, isSecure: scope.isSecure, at: CookieStore.now) }
+        return lines.compactMap { Cookie(line: $0.text) }
     }
 
-    /// Stores a cookie and replaces one with the same name, domain and path. An expired cookie removes the other one.
+    /// Stores a cookie and replaces one with the same name, domain and path. An expired cookie removes the other one. A cookie for an address is for
+    /// that address alone.
     ///
     /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for a cookie that no server could set: with control characters, or with a name
     ///   whose prefix (`__Secure-`, `__Host-`) demands other attributes.
@@ -104,22 +116,50 @@ public final class CookieStore: Sendable, Hashable {
 
     // MARK: For sessions
 
-    /// The number of changes.
-    var version: UInt64 { changes.load(ordering: .acquiring) }
+    /// All cookies, also those that have expired and those of a file that are never sent.
+    var lines: [CookieLine] { list.withLock { $0.lines } }
 
-    /// The cookies of the store and the number of its changes.
-    var present: (lines: [CookieLine], version: UInt64) { list.withLock { ($0.lines, $0.version) } }
+    /// Whether no request sends a cookie.
+    var isEmpty: Bool { !hasCookies.load(ordering: .acquiring) }
 
-    /// Applies the changes that a response has made.
+    /// Makes the field `Cookie` of a request. A value that is not UTF-8 returns to its server unchanged.
     ///
     /// - Parameters:
-    ///   - changes: The changes. Without TLS, only those that affect no secure cookie are applied.
+    ///   - scope: The URL of the request.
+    ///   - isSecure: Whether the request may send secure cookies.
     ///   - seconds: The current time in seconds since 1970.
-    ///   - isSecure: Whether the response came over https.
-    /// - Returns: the cookies of the store afterwards.
-    func apply(_ changes: CookieChanges, now seconds: Int64, isSecure: Bool) -> (lines: [CookieLine], version: UInt64) {
-        change(now: seconds) { isSecure ? changes : $0.allowedInClear(changes, now: seconds) }
-        return present
+    /// - Returns: The field's value in bytes; empty for no field.
+    func field(for scope: CookieScope, isSecure: Bool, now seconds: Int64) -> [UInt8] {
+        let lines = list.withLock { $0.lines(for: scope, isSecure: isSecure, at: seconds) }
+        return [UInt8](lines.map(\.pair).joined(separator: "; ".utf8))
+    }
+
+    /// Stores the cookies of a response (RFC 6265 section 5.3).
+    ///
+    /// - Parameters:
+    ///   - head: The head of the response.
+    ///   - scope: The URL of its request.
+    ///   - isSecure: Whether the response may set and change secure cookies.
+    ///   - seconds: The current time in seconds since 1970.
+    func receive(_ head: ResponseHead, from scope: CookieScope, isSecure: Bool, now seconds: Int64) {
+        var lines: [CookieLine] = []
+        var count = 0
+        head.forEachValue(of: "set-cookie") { value in
+            let cookie = SetCookie(value, now: seconds)
+            if let line = cookie?.line(for: scope, maySetSecure: isSecure, isPublicSuffix: PublicSuffixList.contains) {
+                lines.append(line)
+            }
+            count += 1
+            return count < SetCookie.maximumPerResponse
+        }
+        // One after another, because a response may set a cookie and remove it again.
+        for line in lines {
+            change(now: seconds) { list in
+                let hasExpired = line.hasExpired(at: seconds)
+                let changes = CookieChanges(removed: hasExpired ? [line] : [], set: hasExpired ? [] : [line])
+                return isSecure ? changes : list.allowedInClear(changes, now: seconds)
+            }
+        }
     }
 
     private static var now: Int64 { Int64(Date().timeIntervalSince1970) }
@@ -131,7 +171,7 @@ public final class CookieStore: Sendable, Hashable {
         let hasChanged = list.withLock { list in
             let made = make(list)
             let hasChanged = list.apply(made, now: seconds)
-            if hasChanged { changes.store(list.version, ordering: .releasing) }
+            if hasChanged { hasCookies.store(!list.isEmpty, ordering: .releasing) }
             return hasChanged
         }
         if hasChanged { writer?.noteChange() }

@@ -5,7 +5,7 @@ internal import Glibc
 
 /// The engine of libcurl: one multi handle on one loop (libcurl-multi(3), the socket interface). Everything here belongs to the loop's thread.
 ///
-/// Each session has its own engine, with its own connections, TLS sessions, easy handles and cookies. None of them is ever used under another
+/// Each session has its own engine, with its own connections, TLS sessions and easy handles. None of them is ever used under another
 /// session's policy. (Measured on libcurl 7.88: an easy handle that has been reset resumes its TLS session in another multi handle, without
 /// another verification.)
 final class CurlEngine {
@@ -23,10 +23,9 @@ final class CurlEngine {
     /// The event loop. libcurl's connections reference it, so the multi handle is cleaned up first (``close()``).
     let watched: WatchedSockets
     let multi: UnsafeMutableRawPointer
-    /// The share of cookies and HSTS, and a share of HSTS alone.
+    /// The share of HSTS.
     let share: UnsafeMutableRawPointer
-    let cookielessShare: UnsafeMutableRawPointer
-    /// A handle that makes no transfers. It gives access to the share's cookies, and writes the HSTS file when it is cleaned up.
+    /// A handle that makes no transfers. It writes the HSTS file when it is cleaned up.
     let storeHandle: EasyHandle
     let network: NetworkOptions
     let overrides: LineList
@@ -54,8 +53,8 @@ final class CurlEngine {
 
     var waker: Waker { watched.waker }
 
-    /// An engine on the calling thread. `cookieLines` are the cookies of an earlier session, in Netscape's format.
-    init(_ network: NetworkOptions, cookieLines: [CookieLine]) throws(HTTPSessionError) {
+    /// An engine on the calling thread.
+    init(_ network: NetworkOptions) throws(HTTPSessionError) {
         guard CurlLibrary.version >= CurlLibrary.minimumVersion else {
             throw HTTPSessionError(.invalidConfiguration, "libcurl \(CurlLibrary.versionText) is too old: 7.88 is needed")
         }
@@ -65,16 +64,15 @@ final class CurlEngine {
         overrides = try LineList(network.overrideLines)
         codingLines = try LineList([ContentCodings.headerLine(features: CurlLibrary.features)])
         storeHandle = try EasyHandle()
-        guard let multi = curl_multi_init(), let share = curl_share_init(), let cookieless = curl_share_init() else {
+        guard let multi = curl_multi_init(), let share = curl_share_init() else {
             throw HTTPSessionError(.transferFailed, "curl_multi_init: no memory")
         }
         self.multi = multi
         self.share = share
-        cookielessShare = cookieless
         self.network = network
         try CurlTrampolines.install(on: multi, for: self)
         try setLimits()
-        try openStores(cookieLines)
+        try openStore()
     }
 
     private func setLimits() throws(HTTPSessionError) {
@@ -125,7 +123,6 @@ final class CurlEngine {
         curl_multi_cleanup(multi)
         storeHandle.cleanUp()
         curl_share_cleanup(share)
-        curl_share_cleanup(cookielessShare)
         defer { (transfers, answered, unwatched, unsettled, surplus.waiting) = ([:], [], [], [], []) }
         let left = transfers.values + answered + unwatched + unsettled + surplus.waiting.map(\.transfer)
         return left.flatMap { [$0.receiver.userObjects, $0.trust as any Sendable] }
@@ -144,7 +141,7 @@ final class CurlEngine {
                 plan, network, receiver: receiver, handle: handle, engine: self, trust: trust, setup: setup, now: now)
             if !isSetUp {
                 try transfer.setUp(network)
-                try attachStores(to: handle, handlesCookies: plan.handlesCookies)
+                try attachStore(to: handle)
             }
             try transfer.attach()
             if !waitsForQuiet(transfer, now: now) { try CurlFailure.check(curl_multi_add_handle(multi, handle.raw)) }
@@ -191,7 +188,6 @@ final class CurlEngine {
     ///
     /// libcurl 7.88 keeps the buffers of a handle after a failed lookup, and if other streams of the connection continue (lib/multi.c, `multi_done`). It
     /// then refuses to set their size. Such a handle is kept for the same setup if its receive buffer is small, and no bytes were delayed by a pause.
-    /// A handle with a `Host` field is not kept: 7.88 continues to select cookies by this field for later hosts.
     ///
     /// - Parameters:
     ///   - transfer: The attempt.
@@ -201,7 +197,6 @@ final class CurlEngine {
         transfer.detach()
         // Otherwise the entry would keep the task until the end of the wait, and release it on this thread.
         if !surplus.waiting.isEmpty { surplus.waiting.removeAll { $0.transfer === transfer } }
-        guard !transfer.plan.namesHost else { return handle.cleanUp() }
         let setup = isComplete && !transfer.ending.forbidsReuse ? transfer.setup : nil
         let hasBuffer = !handle.accepts(bufferSize: transfer.plan.bufferSize)
         if hasBuffer {

@@ -20,8 +20,6 @@ enum CurlLibrary {
 
     /// The features that libcurl was built with, as bits (curl_version_info(3)).
     static var features: Int32 { netwatch_curl_version()?.pointee.features ?? 0 }
-    /// Whether libcurl knows the public suffixes (publicsuffix.org).
-    static var hasPublicSuffixList: Bool { features & CURL_VERSION_PSL != 0 }
 
     // Newer than the minimum version. They are defined by number, so that an older header suffices.
     /// `CURLINFO_POSTTRANSFER_TIME_T`, since 8.10.0: the time at which the request was sent completely.

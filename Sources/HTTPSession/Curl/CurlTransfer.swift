@@ -160,6 +160,7 @@ final class CurlTransfer {
             secureFacts = HandshakeWatch.facts(of: ssl)
         }
         if requests == 1 { receiver.transferConnected() }
+        guard setCookies() else { return false }
         lastConnection = connection
         recordUse(of: connection)
         return true

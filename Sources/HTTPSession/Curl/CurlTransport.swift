@@ -14,9 +14,9 @@ struct CurlTransport: SessionTransport {
     func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
 
     func makeEngine(
-        _ network: NetworkOptions, cookieLines: [CookieLine], path: PathMonitor?
+        _ network: NetworkOptions, path: PathMonitor?
     ) throws(HTTPSessionError) -> any TransferEngine {
-        try CurlEngine(network, cookieLines: cookieLines)
+        try CurlEngine(network)
     }
 }
 

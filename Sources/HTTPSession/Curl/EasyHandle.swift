@@ -19,6 +19,8 @@ final class EasyHandle {
     private let parsedURL = ParsedURL()
     /// The URL that is set; `nil` after a reset.
     private var url: String?
+    /// Whether a `Cookie` field is set.
+    private(set) var hasCookies = false
     /// The value of ``CurlEngine/overridesVersion`` when the host overrides were set; `nil` after a reset.
     var overridesVersion: Int?
 
@@ -34,12 +36,21 @@ final class EasyHandle {
     /// Frees libcurl's handle. No other method may be called after this one.
     func cleanUp() { curl_easy_cleanup(raw) }
 
-    /// Removes the options and callbacks. Connections, cookies and resolved names belong to the multi handle and the share, and remain.
+    /// Removes the options and callbacks. Connections and resolved names belong to the multi handle, and HSTS to the share, and remain.
     func reset() {
-        // libcurl 7.88 does not free the list of cookie files in a reset.
-        try? set(CURLOPT_COOKIEFILE, nil)
         curl_easy_reset(raw)
-        (url, overridesVersion) = (nil, nil)
+        (url, overridesVersion, hasCookies) = (nil, nil, false)
+    }
+
+    /// Sets the value of the field `Cookie`, which libcurl copies; empty for no field.
+    func set(cookies: [UInt8]) throws(HTTPSessionError) {
+        hasCookies = !cookies.isEmpty
+        guard hasCookies else { return try set(CURLOPT_COOKIE, pointer: nil) }
+        let code = (cookies + [0]).withUnsafeBytes {
+            netwatch_curl_set_string(
+                raw, Int32(bitPattern: CURLOPT_COOKIE.rawValue), $0.baseAddress?.assumingMemoryBound(to: CChar.self))
+        }
+        try check(code, CURLOPT_COOKIE)
     }
 
     /// Sets the URL of the next transfer, in two forms.

@@ -81,7 +81,7 @@ enum HTTPDate {
 
     /// The days since 1970 in the proleptic Gregorian calendar, counted in years that begin in March (Hinnant: "chrono-Compatible
     /// Low-Level Date Algorithms").
-    private static func daysSinceEpoch(year: Int, month: Int, day: Int) -> Int {
+    static func daysSinceEpoch(year: Int, month: Int, day: Int) -> Int {
         let shifted = month > 2 ? year : year - 1
         let (era, yearOfEra) = (shifted / 400, shifted % 400)
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1

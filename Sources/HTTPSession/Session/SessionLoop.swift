@@ -17,8 +17,6 @@ final class SessionLoop {
     let interface: String?
     let settings: SessionSettings
     let outbox: SessionOutbox
-    /// The session's view of its cookie store; `nil` if the session keeps no cookies.
-    let cookieShare: CookieShare?
     // Unchecked, as below: every mutation of these returns before a call that could reenter the loop. The checks of exclusive access at run
     // time took 4,600 instructions per request.
     @exclusivity(unchecked) var queue: TaskQueue
@@ -60,7 +58,6 @@ final class SessionLoop {
     init(settings: SessionSettings, mailbox: Mailbox<SessionCommand>, outbox: SessionOutbox)
         throws(HTTPSessionError)
     {
-        cookieShare = settings.network.cookieStore.map { CookieShare($0) }
         var network = settings.network
         // Resolved here, because this thread is in the session's network namespace.
         network.interface = network.interface.map(InterfaceNames.firstName)
@@ -68,8 +65,7 @@ final class SessionLoop {
         transport = settings.transport
         now = transport.now()
         random = SplitMix64(seed: transport.seed)
-        engine = try transport.makeEngine(network, cookieLines: cookieShare?.known ?? [], path: settings.path)
-        cookieShare?.settle(engine.cookieLines)
+        engine = try transport.makeEngine(network, path: settings.path)
         self.settings = settings
         self.mailbox = mailbox
         self.outbox = outbox
@@ -109,7 +105,7 @@ final class SessionLoop {
             }
         }
         // The files are written before the end of the session is announced.
-        cookieShare?.store.settle()
+        settings.network.cookieStore?.settle()
         release(engine.close())
         outbox.flush(releasing: &released, now: nil)
         outbox.announceInvalidation()

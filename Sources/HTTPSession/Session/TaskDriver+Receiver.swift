@@ -21,17 +21,17 @@ extension TaskDriver: TransferReceiver {
         send(.connected)
     }
 
-    func transferReceived(challenge: ResponseHead) { loop.storeCookies(of: challenge, isSecure: isTrustedWithCookies) }
+    func transferReceived(challenge: ResponseHead) { storeCookies(of: challenge) }
 
     func transferReceived(interim: ResponseHead) {
-        loop.storeCookies(of: interim, isSecure: isTrustedWithCookies)
+        storeCookies(of: interim)
         send(.receivedInterim(interim))
         loop.outbox.detail(.receivedInterimResponse(task, interim))
     }
 
     func transferReceived(head: ResponseHead) -> Intake {
         loop.answered(task.id, at: machine.origin)
-        loop.storeCookies(of: head, isSecure: isTrustedWithCookies)
+        storeCookies(of: head)
         loop.outbox.detail(.receivedResponse(task, head))
         let intake = machine.receivedHead(head, at: loop.transport.date(), now: loop.now)
         perform()
@@ -204,11 +204,6 @@ extension TaskDriver: TransferReceiver {
     /// Ends the request because its remaining body is not needed.
     func abortRequest() {
         if transfer != nil { send(.requestStopDue) }
-    }
-
-    /// Whether the response may change cookies with the Secure attribute (RFC 6265bis section 5.7).
-    private var isTrustedWithCookies: Bool {
-        machine.origin.scheme == "https" || transfer?.isUpgraded == true || machine.origin.isLoopback
     }
 
     /// The present connection, also during its TLS handshake; `nil` if there is none, or if it is not between two IP addresses.

@@ -177,7 +177,6 @@ final class TaskDriver {
                 trust = settings.security.trust(
                     for: machine.origin, isSecure: isSecure, decisions: task.decisions, identities: task.identities)
             }
-            loop.loadCookies()
             transfer = try loop.engine.start(plan, for: self, trust: trust, now: loop.now)
             loop.scheduleAttemptJudgment()
             loop.outbox.detail(.requestStarted(task, attempt: machine.stateMachine.attempts))

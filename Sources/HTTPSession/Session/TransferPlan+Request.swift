@@ -16,6 +16,11 @@ extension TransferPlan {
         for field in settings.configuration.additionalHeaderFields where request.headerFields[field.name] == nil {
             if way?.mayForward(field.name, settings.configuration.forwardedHeaderFields) ?? true { fields.append(field) }
         }
+        if let own = fields.takeCookies() { cookies = own }
+        login = logins.server
+        proxyLogin = logins.proxy
+        // Credentials for the origin replace an Authorization field that the server has refused. libcurl would send none beside the field.
+        if login != nil { fields[.authorization] = nil }
         let hasExpectation = !fields.isEmpty && fields[.expect] != nil
         // An expectation is about the content (RFC 9110 section 10.1.1).
         if hasExpectation, body == .none || body == .length(0) { fields[.expect] = nil }
@@ -27,17 +32,13 @@ extension TransferPlan {
         // Otherwise libcurl would wait a second for a 100, which most servers never send.
         if hasExpectation { expectsContinue = fields[.expect]?.lowercased() == "100-continue" }
         if body != .none, fields[.expect] == nil { headerLines.append("Expect:") }
-        login = logins.server
-        proxyLogin = logins.proxy
-        // Credentials for the origin replace an Authorization field that the server has refused.
-        if login != nil { headerLines.removeAll { $0.lowercased().hasPrefix("authorization:") } }
         let isNegotiated = fields[values: .authorization].contains { $0.lowercased().hasPrefix("negotiate") }
         isolatesConnection =
             isNegotiated || [login, proxyLogin].contains { $0?.schemes.contains(.negotiate) == true }
         avoidsHTTP2 = isolatesConnection
         if login == nil, fields[.authorization] == nil { sendCredentialPreemptively(of: request) }
         connectTimeoutMilliseconds = (request.options.connectTimeout ?? settings.configuration.connectTimeout).wholeMilliseconds
-        handlesCookies = (request.options.handlesCookies ?? true) && !TransferPlan.endsInDot(request, fields)
+        handlesCookies = settings.network.cookieStore != nil && request.options.handlesCookies ?? true
         if case .multipart(let form) = request.body, let throttle = form.throttle, let rate = throttle.bytesPerSecond {
             maximumSendRate = min(rate, settings.configuration.maximumSendRate ?? .max)
             packetSize = throttle.packetSize
@@ -63,30 +64,22 @@ extension TransferPlan {
         headerLines.append("Authorization: \(value)")
     }
 
-    /// Whether the host for which libcurl would select and store cookies ends in a dot. `Domain=co.uk.` is in no list of public suffixes, so all
-    /// hosts in `co.uk.` would get the cookie. libcurl uses a `Host` field instead of the URL's host, if there is one.
-    private static func endsInDot(_ request: TransferRequest, _ fields: HTTPFields) -> Bool {
-        func endsInDot(_ host: String) -> Bool {
-            var last: UInt8?
-            for byte in host.utf8 {
-                if byte == UInt8(ascii: ":") { break }
-                last = byte
-            }
-            return last == UInt8(ascii: ".")
-        }
-        if let host = request.url.host(percentEncoded: false), endsInDot(host) { return true }
-        guard let hostField, fields.contains(hostField) else { return false }
-        return fields[values: hostField].contains(where: endsInDot)
-    }
-
-    private static let hostField = HTTPField.Name("Host")
-
     private static func framing(_ request: TransferRequest, _ segments: [BodySegment]) -> BodyFraming {
         if case .none = request.body {
             // A method that anticipates content sends `Content-Length: 0` without it (RFC 9110 section 8.6).
             return [.post, .put, .patch].contains(request.method) ? .length(0) : .none
         }
         return segments.totalLength.map { .length($0) } ?? .untilEnd
+    }
+}
+
+extension HTTPFields {
+    /// Removes the field `Cookie`, and returns its value: one line, whatever the number of its lines (RFC 6265 section 5.4); `nil` without one.
+    fileprivate mutating func takeCookies() -> String? {
+        guard contains(.cookie) else { return nil }
+        let value = self[values: .cookie].filter { !$0.isEmpty }.joined(separator: "; ")
+        self[.cookie] = nil
+        return value
     }
 }
 

@@ -28,12 +28,11 @@ package protocol SessionTransport: Sendable {
     ///
     /// - Parameters:
     ///   - network: The options that all transfers have in common.
-    ///   - cookieLines: The cookies of an earlier session, in Netscape's format.
     ///   - path: The path monitor of the session; `nil` if it has none.
     /// - Returns: The engine, which belongs to the calling thread.
     /// - Throws: An error of the system or the library.
     func makeEngine(
-        _ network: NetworkOptions, cookieLines: [CookieLine], path: PathMonitor?
+        _ network: NetworkOptions, path: PathMonitor?
     ) throws(HTTPSessionError) -> any TransferEngine
 }
 
@@ -41,10 +40,6 @@ package protocol SessionTransport: Sendable {
 package protocol TransferEngine: AnyObject {
     /// Ends a wait from any thread.
     var waker: Waker { get }
-    /// The cookies of the session, one line each in Netscape's format.
-    var cookieLines: [CookieLine] { get }
-    /// Sets a cookie; `ALL` removes all of them, `SESS` those of the session (CURLOPT_COOKIELIST).
-    func setCookie(_ line: CookieLine) throws(HTTPSessionError)
 
     /// Begins an attempt. Its receiver is called by ``advance()`` and ``wait(until:idleness:hasCommands:awake:)`` only.
     ///

@@ -30,6 +30,8 @@ package struct TransferPlan: Hashable, Sendable {
     @ExactString package var method: String
     /// The header lines `Name: value`, as they are sent.
     package var headerLines: [String] = []
+    /// The value of the request's own `Cookie` field, which is not among ``headerLines``; empty for none.
+    @ExactString package var cookies = ""
     package var body = BodyFraming.none
     @BoxedOptional package var login: Login?
     @BoxedOptional package var proxyLogin: Login?
@@ -87,7 +89,7 @@ package struct TransferPlan: Hashable, Sendable {
     /// The plan without its URL, fields and credential, which differ between attempts and may be secret.
     package var withoutAttemptDetails: TransferPlan {
         var plan = self
-        (plan.url, plan.headerLines, plan.preemptiveCredential) = ("", [], nil)
+        (plan.url, plan.headerLines, plan.cookies, plan.preemptiveCredential) = ("", [], "", nil)
         return plan
     }
 
@@ -139,6 +141,9 @@ package protocol TransferReceiver: AnyObject {
     func transferMayRepeat() -> Bool
     /// The connection is established, and the request is about to be sent.
     func transferConnected()
+    /// Returns stored cookies for the request that is about to be sent, as the value of its `Cookie` field; empty for none. Called if
+    /// ``TransferPlan/handlesCookies`` is set.
+    func transferNeedsCookies(isSecure: Bool) -> [UInt8]
     /// The head of a final response (RFC 9110 section 15): status 200 and above, and during an authentication only the last one.
     func transferReceived(head: ResponseHead) -> Intake
     /// The head of a challenge that the engine itself answers, if it can.

@@ -14,53 +14,21 @@ import Testing
         return CookieLine("\(domain)\t\(below)\t\(path)\t\(secure)\t\(expires)\t\(name)\t\(value)")
     }
 
-    @Test func `cookie changes list added, changed and removed cookies`() {
-        let old = [line("a"), line("b"), line("c"), line("d")]
-        #expect(CookieChanges(from: old, to: old).isEmpty)
-        expectEqual(CookieChanges(from: [], to: old), CookieChanges(set: old))
-        expectEqual(CookieChanges(from: old, to: []), CookieChanges(removed: old))
-        expectEqual(
-            CookieChanges(from: old, to: [line("a"), line("b", "w"), line("c"), line("d")]),
-            CookieChanges(set: [line("b", "w")]))
-        expectEqual(
-            CookieChanges(from: old, to: [line("b", "w"), line("a"), line("d"), line("e")]),
-            CookieChanges(removed: [line("c")], set: [line("b", "w"), line("e")]))
-    }
-
-    @Test func `applying the cookie changes between two random lists gives the second list`() {
-        let seed = UInt64.random(in: 0 ... .max)
-        var random = SplitMix64(seed: seed)
-        for _ in 0..<500 {
-            func some() -> [CookieLine] {
-                (0..<8).filter { _ in Bool.random(using: &random) }.map {
-                    line("\($0)", "\(Int.random(in: 0..<2, using: &random))")
-                }
-                .shuffled(using: &random)
-            }
-            let (old, new) = (some(), some())
-            var list = CookieList(old, now: 0)
-            let hasChanged = list.apply(CookieChanges(from: old, to: new), now: 0)
-            expectEqual(hasChanged, (Set(old) != Set(new)), "seed \(seed)")
-            expectEqual(Set(list.lines), Set(new), "seed \(seed)")
-        }
-    }
-
-    @Test func `a cookie is identified by domain, subdomain flag, path and name only`() {
+    @Test func `a cookie is identified by domain, path and name only`() {
         let key = CookieLine("#HttpOnly_.Host.example\tTRUE\t/A\tTRUE\t7\tname\tvalue").key
-        expectEqual(CookieLine(".host.EXAMPLE\tTRUE\t/A\tFALSE\t0\tname\tother").key, key)
+        expectEqual(CookieLine("host.EXAMPLE\tFALSE\t/A\tFALSE\t0\tname\tother").key, key)
         for other in [
-            "host.example\tFALSE\t/A\tTRUE\t7\tname\tvalue", ".host.example\tTRUE\t/a\tTRUE\t7\tname\tvalue",
-            ".host.example\tTRUE\t/A\tTRUE\t7\tName\tvalue", ".other.example\tTRUE\t/A\tTRUE\t7\tname\tvalue",
+            ".host.example\tTRUE\t/a\tTRUE\t7\tname\tvalue", ".host.example\tTRUE\t/A\tTRUE\t7\tName\tvalue",
+            ".other.example\tTRUE\t/A\tTRUE\t7\tname\tvalue",
         ] { #expect(CookieLine(other).key != key) }
     }
 
-    @Test func `a cookie change increments the version, and no change does not`() {
+    @Test func `a cookie list reports whether a cookie was set or removed`() {
         var list = CookieList([line("a"), line("b")], now: 0)
-        let version = list.version
-        list.apply(CookieChanges(removed: [line("c")], set: [line("a")]), now: 0)
-        expectEqual(list.version, version)
-        list.apply(CookieChanges(removed: [line("b", "other")], set: [line("a", "w"), line("c")]), now: 0)
-        #expect(list.version != version)
+        let isUnchanged = !list.apply(CookieChanges(removed: [line("c")], set: [line("a")]), now: 0)
+        #expect(isUnchanged)
+        let hasChanged = list.apply(CookieChanges(removed: [line("b", "other")], set: [line("a", "w"), line("c")]), now: 0)
+        #expect(hasChanged)
         expectEqual(list.lines, [line("a", "w"), line("c")])
     }
 
@@ -72,39 +40,6 @@ import Testing
         #expect((15...20).contains(list.lines.count))
         #expect(list.lines.contains(line("x", at: "other.example")) && list.lines.contains(line("24")))
         #expect(!list.lines.contains(line("0")))
-    }
-
-    @Test func `the expired form of a cookie line has the same key and an expired time`() {
-        let kept = CookieLine("#HttpOnly_host.example\tFALSE\t/\tTRUE\t1999999999\ta\tx\ty")
-        expectEqual(kept.expired.text, "#HttpOnly_host.example\tFALSE\t/\tTRUE\t1\ta\tx\ty")
-        expectEqual(kept.expired.key, kept.key)
-        #expect(kept.hasExpired(at: 1_999_999_999) && !kept.hasExpired(at: 1_999_999_998) && kept.expired.hasExpired(at: 1))
-        #expect(!line("a").hasExpired(at: .max))
-    }
-
-    @Test func `a cookie that another session renewed stays when the old one expires here`() throws {
-        let store = CookieStore()
-        _ = store.apply(CookieChanges(set: [line("a", "old", expires: 100), line("b")]), now: 0, isSecure: true)
-        let share = CookieShare(store)
-        #expect(!share.isBehind)
-        _ = store.apply(CookieChanges(set: [line("a", "new", expires: 300)]), now: 0, isSecure: true)
-        #expect(share.isBehind)
-        // One cookie left the session's jar because it expired, the other because a server deleted it.
-        let changes = share.exchange([], now: 200, isSecure: true)
-        #expect(!share.isBehind)
-        expectEqual(changes, CookieChanges(set: [line("a", "new", expires: 300)]))
-        expectEqual(store.present.lines, [line("a", "new", expires: 300)])
-    }
-
-    @Test func `if two sessions receive the same cookie the later value is used by both`() {
-        let store = CookieStore()
-        let (one, other) = (CookieShare(store), CookieShare(store))
-        #expect(one.exchange([line("a", "1")], now: 0, isSecure: true).isEmpty)
-        #expect(other.exchange([line("a", "2"), line("b")], now: 0, isSecure: true).isEmpty)
-        #expect(one.isBehind && !other.isBehind)
-        expectEqual(one.exchange([line("a", "1")], now: 0, isSecure: true), CookieChanges(set: [line("a", "2"), line("b")]))
-        one.settle([line("a", "2"), line("b")])
-        #expect(one.exchange([line("a", "2"), line("b")], now: 0, isSecure: true).isEmpty)
     }
 
     // MARK: Size
@@ -153,13 +88,13 @@ import Testing
         for number in 0...CookieLimit.most {
             try store.setCookie(Cookie(name: "\(number)", value: "v", domain: "host.example"))
         }
-        expectEqual(store.present.lines.count, CookieLimit.most * 9 / 10)
+        expectEqual(store.lines.count, CookieLimit.most * 9 / 10)
         let newest = Cookie(name: "\(CookieLimit.most)", value: "w", domain: "host.example", includesSubdomains: true)
         try store.setCookie(newest)
-        expectEqual(store.present.lines.count, CookieLimit.most * 9 / 10)
+        expectEqual(store.lines.count, CookieLimit.most * 9 / 10)
         expectEqual(store.cookies.filter { $0.identity == newest.identity }, [newest])
         for cookie in store.cookies { store.deleteCookie(cookie) }
-        expectEmpty(store.present.lines)
+        expectEmpty(store.lines)
     }
 
     // MARK: Expiry
@@ -170,7 +105,6 @@ import Testing
             list.apply(CookieChanges(set: [line("short\(number)", expires: number + 2)]), now: Int64(number), most: 20)
         }
         expectEqual(list.lines, [line("login"), line("short98", expires: 100), line("short99", expires: 101)])
-        let version = list.version
         expectEqual(list.lines(at: 100), [line("login"), line("short99", expires: 101)])
         expectEqual(list.lines(at: 101), [line("login")])
         // After the eviction the index is correct: this change replaces the cookie with this key only.
@@ -178,21 +112,7 @@ import Testing
         expectEqual(list.lines, [line("login"), line("short99", "renewed", expires: 300)])
         list.apply(CookieChanges(), now: 300)
         expectEqual(list.lines, [line("login")])
-        // Expiry changes no version, because sessions expire cookies themselves.
-        expectEqual(list.version, version + 1)
         expectEqual(CookieList([line("old", expires: 7), line("a")], now: 7).lines, [line("a")])
-    }
-
-    @Test func `a renewed cookie replaces the expired one in every session`() {
-        let store = CookieStore()
-        _ = store.apply(CookieChanges(set: [line("a", "old", expires: 100), line("b", expires: 100)]), now: 0, isSecure: true)
-        let (one, other) = (CookieShare(store), CookieShare(store))
-        let new = line("a", "new", expires: 300)
-        #expect(one.exchange([new], now: 200, isSecure: true).isEmpty)
-        expectEqual(store.present.lines, [new])
-        #expect(other.isBehind)
-        expectEqual(other.exchange([], now: 200, isSecure: true), CookieChanges(set: [new]))
-        expectEqual(store.present.lines, [new])
     }
 
     // MARK: Secure cookies
@@ -213,28 +133,11 @@ import Testing
             line("A", at: "www.host.example", path: "/in"), line("a", at: "www.host.example", path: "/"),
             line("a", at: "www.host.example", path: "/inner"), line("a", at: "w.host.example", path: "/in"),
             line("a", at: "ww.host.example", path: "/in"), line("b", "w"),
-            // libcurl stores such a cookie only from an https response.
+            // `SetCookie` takes such a cookie only from an https response.
             line("a", "next", at: "www.host.example", path: "/in", isSecure: true),
         ]
         let changes = CookieChanges(removed: [line("b")], set: good)
         expectEqual(list.allowedInClear(changes, now: 0), changes)
-    }
-
-    @Test func `a cookie set over http is replaced by another session's secure cookie`() {
-        let store = CookieStore()
-        let share = CookieShare(store)
-        let (good, evil) = (line("a", "good", isSecure: true), line("a", "evil"))
-        let (deep, own) = (line("a", "deep", path: "/deep"), line("b"))
-        _ = store.apply(CookieChanges(set: [good]), now: 0, isSecure: true)
-        expectEqual(
-            share.exchange([evil, deep, own], now: 0, isSecure: false), CookieChanges(removed: [deep], set: [good]))
-        expectEqual(store.present.lines, [good, own])
-        share.settle([good, own])
-        expectEqual(share.exchange([own], now: 0, isSecure: false), CookieChanges(set: [good]))
-        expectEqual(store.present.lines, [good, own])
-        share.settle([good, own])
-        #expect(share.exchange([own], now: 0, isSecure: true).isEmpty)
-        expectEqual(store.present.lines, [own])
     }
 
     @Test func `a cookie that no session accepts is removed and the former cookie restored`() throws {

@@ -28,6 +28,7 @@ import Testing
         func transferMayReuse(from local: String, to remote: String) -> Bool { true }
         func transferMayRepeat() -> Bool { true }
         func transferConnected() {}
+        func transferNeedsCookies(isSecure: Bool) -> [UInt8] { [] }
         func transferReceived(head: ResponseHead) -> Intake {
             self.head = head
             return .taken

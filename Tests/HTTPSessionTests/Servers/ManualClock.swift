@@ -24,9 +24,9 @@ final class ManualClock: SessionTransport {
     func sleep(for duration: Duration) async throws { try await transport.sleep(for: duration) }
 
     func makeEngine(
-        _ network: NetworkOptions, cookieLines: [CookieLine], path: PathMonitor?
+        _ network: NetworkOptions, path: PathMonitor?
     ) throws(HTTPSessionError) -> any TransferEngine {
-        let engine = try transport.makeEngine(network, cookieLines: cookieLines, path: path)
+        let engine = try transport.makeEngine(network, path: path)
         let waker = engine.waker
         wakers.withLock { $0.append(waker) }
         return Engine(engine, clock: self)
@@ -47,8 +47,6 @@ final class ManualClock: SessionTransport {
         init(_ engine: any TransferEngine, clock: ManualClock) { (self.engine, self.clock) = (engine, clock) }
 
         var waker: Waker { engine.waker }
-        var cookieLines: [CookieLine] { engine.cookieLines }
-        func setCookie(_ line: CookieLine) throws(HTTPSessionError) { try engine.setCookie(line) }
 
         func start(
             _ plan: TransferPlan, for receiver: any TransferReceiver, trust: ServerTrust?, now: Int64

@@ -1,10 +1,11 @@
 import Expectations
 import Foundation
-import HTTPSession
 import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
 import Testing
+
+@testable import HTTPSession
 
 @Suite(.timeLimit(.minutes(20))) struct CookieTests {
     private func server(at address: ListeningAddress = .loopback) throws -> TestServer {
@@ -36,6 +37,83 @@ import Testing
         let first = try await sentCookies(session, server.url("/x"))
         expectEqual(sorted(first), ["a=1", "kept=2"])
         expectEqual(sorted(try await sentCookies(session, server.url("/login"))), ["a=1", "kept=2", "login=yes"])
+    }
+
+    @Test func `the cookies of a request and of the store are one field, the request's first`() async throws {
+        let server = try server()
+        let session = try localSession { $0.additionalHeaderFields[.cookie] = "more=3" }
+        try session.store.setCookie(Cookie(name: "sid", value: "abc", domain: "127.0.0.1"))
+        try await expectEqual(sentCookies(session, server.url("/")), "more=3; sid=abc")
+        // The server joins several lines of the field by `|`.
+        let own = { (request: inout TransferRequest) in
+            request.headerFields.append(HTTPField(name: .cookie, value: "theme=dark"))
+            request.headerFields.append(HTTPField(name: .cookie, value: "lang=en; a=1"))
+        }
+        try await expectEqual(sentCookies(session, server.url("/"), own), "theme=dark; lang=en; a=1; sid=abc")
+        try await expectEqual(
+            sentCookies(session, server.url("/")) {
+                own(&$0)
+                $0.options.handlesCookies = false
+            }, "theme=dark; lang=en; a=1")
+        try await expectEqual(sentCookies(localSession { $0.cookies = .none }, server.url("/"), own), "theme=dark; lang=en; a=1")
+        // The cookies of one request are not those of the next on the same handle.
+        try await expectEqual(sentCookies(session, server.url("/")), "more=3; sid=abc")
+        try session.store.deleteAllCookies()
+        try await expectEqual(sentCookies(session, server.url("/")) { $0.headerFields[.cookie] = "" }, "")
+    }
+
+    @Test func `the cookies that a store shows for a URL are those that a request to it sends`() async throws {
+        let fields = [
+            "a=1; Path=foo", "b=1; Path=", "c=1; Path=/", "d=1; Path=/set/x/deep", "e=1; Max-Age=12abc", "f=1; Domain=127.0.0.1",
+            "g=1; Path=/set/",
+            "h=1; Expires=Mon, 01 Jan 1900 00:00:00 GMT", "i=1; Path=/set; Secure",
+        ]
+        let server = try TestServer { request in
+            var response = StubResponse(body: .text(request.values("cookie").joined(separator: "|")))
+            if request.path == "/set/x" { for field in fields { response = response.field("Set-Cookie", field) } }
+            return response
+        }
+        let session = try localSession()
+        _ = try await sentCookies(session, server.url("/set/x"))
+        for target in ["/", "/set", "/set/", "/set/x", "/set/x/deep", "/settings", "/foo", "/set?x=/set/x"] {
+            let shown = try session.store.cookies(for: server.url(target)).map { "\($0.name)=\($0.value)" }
+            try await expectEqual(sentCookies(session, server.url(target)), shown.joined(separator: "; "), "\(target)")
+        }
+        try expectEqual(session.store.cookies.filter { $0.path == "/set" }.map(\.name), ["a", "b", "e", "f", "i"])
+    }
+
+    @Test func `a proxy's challenge sets no cookie for the server`() async throws {
+        let server = try TestServer { request in
+            request["proxy-authorization"] == nil
+                ? .proxyAuthenticationRequired("Basic realm=r").field("Set-Cookie", "proxy=1; Path=/")
+                : StubResponse(body: .text(request.values("cookie").joined(separator: "|")))
+        }
+        let session = try localSession { $0.proxy = .explicit("http://me:word@127.0.0.1:\(server.port)") }
+        try await expectEqual(sentCookies(session, #require(URL(string: "http://named.example/"))), "")
+        try expectEmpty(session.store.cookies)
+    }
+
+    @Test func `a cookie set by a challenge is sent with the answer to it`() async throws {
+        let server = try TestServer { request in
+            request["authorization"] == nil
+                ? StubResponse.unauthorized("Digest realm=\"r\", nonce=\"n\", algorithm=MD5, qop=\"auth\"").field(
+                    "Set-Cookie", "route=7")
+                : StubResponse(body: .text(request.values("cookie").joined(separator: "|")))
+        }
+        let session = try localSession(
+            handlers: TransferHandlers(challenge: { _ in .useCredential(Credential(user: "me", password: "word")) }))
+        try await expectEqual(sentCookies(session, server.url("/")) { $0.headerFields[.cookie] = "own=1" }, "own=1; route=7")
+    }
+
+    @Test func `a stored value that is not UTF-8 is sent unchanged`() async throws {
+        let folder = try ScratchDirectory()
+        try Data(Array("127.0.0.1\tFALSE\t/\tFALSE\t0\ta\tcaf".utf8) + [0xE9, 0x0A]).write(to: folder.url("jar"))
+        let server = try server()
+        let session = try localSession { $0.cookies = .file(folder.url("jar")) }
+        // The server replaces what is not UTF-8.
+        try await expectEqual(sentCookies(session, server.url("/")), "a=caf\u{FFFD}")
+        let scope = try #require(CookieScope(server.url("/")))
+        try expectEqual(session.store.field(for: scope, isSecure: true, now: 0), Array("a=caf".utf8) + [0xE9])
     }
 
     @Test func `cookies are not sent to other hosts, and not used without handlesCookies or a cookie store`()

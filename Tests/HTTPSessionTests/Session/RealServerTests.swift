@@ -31,6 +31,17 @@ import Testing
         }
     }
 
+    @Test func `the cookies of a request and of the store are one field over HTTP/2`() async throws {
+        let nginx = try Nginx.shared.get()
+        let session = try session(nginx)
+        try session.store.setCookie(Cookie(name: "sid", value: "abc", domain: "127.0.0.1", isSecure: true))
+        var request = TransferRequest(url: try nginx.tlsURL("/echo-headers"))
+        request.headerFields[.cookie] = "theme=dark"
+        let response = try await session.dataTask(for: request).response
+        #expect(String(decoding: response.data, as: UTF8.self).contains("\ntheme=dark; sid=abc\n"))
+        expectEqual(response.metrics.transactions.first?.networkProtocolName, "h2")
+    }
+
     @Test func `a slow, suspended or canceled HTTP/2 response does not affect the others of its connection`() async throws {
         let nginx = try Nginx.shared.get()
         let session = try session(nginx) { $0.maximumConnectionsPerHost = 1 }
