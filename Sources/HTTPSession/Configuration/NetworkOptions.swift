@@ -43,6 +43,9 @@ package struct NetworkOptions: Sendable {
         if let name = TransferRequest.framing.first(where: configuration.additionalHeaderFields.contains) {
             throw HTTPSessionError(.invalidConfiguration, "additionalHeaderFields: \(name.rawName) is set by the engine")
         }
+        if let name = configuration.additionalHeaderFields.repeatedSingleton {
+            throw HTTPSessionError(.invalidConfiguration, "additionalHeaderFields: \(name.rawName) may occur only once")
+        }
         try check(
             configuration.additionalHeaderFields[.proxyAuthorization] == nil,
             "additionalHeaderFields: \(TransferRequest.proxyAuthorizationRefusal)")

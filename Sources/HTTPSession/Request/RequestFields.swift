@@ -35,6 +35,27 @@ extension HTTPFields {
     }
 }
 
+extension HTTPFields {
+    /// A field that occurs several times although it may occur only once; `nil` if there is none. Recipients join such lines, or take one of them.
+    package var repeatedSingleton: HTTPField.Name? {
+        guard count > 1 else { return nil }
+        for (index, field) in enumerated() where Self.singletons.contains(field.name) {
+            if prefix(index).contains(where: { $0.name == field.name }) { return field.name }
+        }
+        return nil
+    }
+
+    /// The fields of requests whose values are no lists (RFC 9110 section 5.3, and the fields' own specifications). Lines of `Cookie` are joined
+    /// instead.
+    private static let singletons = Set(
+        [
+            "Authorization", "Content-Disposition", "Content-Location", "Content-Range", "Content-Type", "Date", "From", "Host",
+            "Idempotency-Key", "If-Modified-Since", "If-Range", "If-Unmodified-Since", "Last-Event-ID", "Max-Forwards", "Origin",
+            "Range", "Referer",
+            "Tus-Resumable", "Upload-Complete", "Upload-Length", "Upload-Offset", "User-Agent",
+        ].compactMap { HTTPField.Name($0) })
+}
+
 /// The values of fields that every request carries.
 public enum RequestFields {
     /// The value of `Accept-Language` for languages in the order of preference (RFC 9110 section 12.5.4); `nil` for none.

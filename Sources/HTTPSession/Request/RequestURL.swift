@@ -209,13 +209,17 @@ extension TransferRequest {
     /// that take text refuse them (``HTTPFields``).
     ///
     /// - Returns: the origin of the request.
-    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for an invalid URL, for fields of HTTP's framing, for HEAD with a body, and for options
+    /// - Throws: ``HTTPSessionError/Code/invalidRequest`` for an invalid URL, for fields of HTTP's framing, for a field that may occur only once and
+    ///   occurs twice, for HEAD with a body, and for options
     ///   out of range.
     @discardableResult
     package func validate() throws(HTTPSessionError) -> Origin {
         let origin = try RequestURL.validate(url)
         if let name = Self.framing.first(where: headerFields.contains) {
             throw HTTPSessionError(.invalidRequest, "\(name.rawName) is set by the engine", context: .init(of: self))
+        }
+        if let name = headerFields.repeatedSingleton {
+            throw HTTPSessionError(.invalidRequest, "\(name.rawName) may occur only once", context: .init(of: self))
         }
         guard headerFields[.proxyAuthorization] == nil else {
             throw HTTPSessionError(.invalidRequest, TransferRequest.proxyAuthorizationRefusal, context: .init(of: self))

@@ -21,7 +21,12 @@ public struct TransferRequest: Sendable {
         set { parts.value.method = newValue }
     }
     /// The header fields. The fields of HTTP/1.1 framing (`Content-Length`, `Transfer-Encoding`, `Connection`) belong to the session: a request that
-    /// has one fails with ``HTTPSessionError/Code/invalidRequest``.
+    /// has one fails with ``HTTPSessionError/Code/invalidRequest``. So does one with two lines of a field that may occur only once, such as `Host`,
+    /// `Authorization`, `Content-Type`, `Range` or `User-Agent`.
+    ///
+    /// A field of the request replaces the one that the session would send: its ``SessionConfiguration/additionalHeaderFields``, `Accept-Encoding`, `Host`
+    /// and the user and password of the URL. There are three exceptions. Credentials that a server has asked for replace `Authorization`. Lines of
+    /// `Cookie` and the stored cookies are sent as one field. A download that continues sets its own range and conditions.
     public var headerFields: HTTPFields {
         get { parts.value.headerFields }
         // In place, because `set` would copy all fields for each change.

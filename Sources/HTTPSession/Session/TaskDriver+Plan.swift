@@ -21,13 +21,13 @@ extension TaskDriver {
         if machine.kind == .stream {
             plan.avoidsHTTP2 = true
             // Uncompressed, because libcurl would keep the decompressed bytes in memory while the transfer waits for its reader.
-            if plan.decompresses { plan.headerLines.append("Accept-Encoding: identity") }
+            if plan.decompresses { plan.requestIdentity() }
             plan.requestsCompression = false
         }
         if machine.kind == .download {
             let lines = machine.downloadFieldLines()
-            plan.headerLines += lines
-            if lines.isEmpty, plan.decompresses { plan.headerLines.append("Accept-Encoding: identity") }
+            plan.replaceFields(by: lines)
+            if lines.isEmpty, plan.decompresses { plan.requestIdentity() }
             // A server may compress nevertheless: what it sends is decompressed, and does not continue.
             plan.requestsCompression = false
             plan.bufferSize = machine.readsSmallPieces ? 16 << 10 : 256 << 10

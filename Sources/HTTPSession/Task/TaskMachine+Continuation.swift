@@ -66,7 +66,8 @@ extension TaskMachine {
             attempt.rangeBasis = basis
             return resumption.fieldLines(after: progress.bytesReceived, by: basis) + ["Accept-Encoding: identity"]
         }
-        if let finishedFile, finishedFile.belongs(to: request.url, start: rules.request.url) {
+        let hasOwnCondition = request.headerFields[.ifNoneMatch] != nil || request.headerFields[.ifModifiedSince] != nil
+        if let finishedFile, !hasOwnCondition, finishedFile.belongs(to: request.url, start: rules.request.url) {
             attempt.condition = finishedFile
             return [finishedFile.fieldLine, "Accept-Encoding: identity"]
         }

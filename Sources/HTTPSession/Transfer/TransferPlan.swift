@@ -79,6 +79,21 @@ package struct TransferPlan: Hashable, Sendable {
         headerLines.contains { ($0.utf8.first == 0x48 || $0.utf8.first == 0x68) && $0.prefix(5).lowercased() == "host:" }
     }
 
+    /// Requests content without compression, unless the request has an `Accept-Encoding` of its own.
+    package mutating func requestIdentity() {
+        if !headerLines.contains(where: { $0.prefix(16).lowercased() == "accept-encoding:" }) {
+            headerLines.append("Accept-Encoding: identity")
+        }
+    }
+
+    /// Adds header lines of the session. They replace lines with the same names, because these fields may occur only once.
+    package mutating func replaceFields(by lines: [String]) {
+        func name(_ line: String) -> String { line.prefix { $0 != ":" && $0 != ";" }.lowercased() }
+        let names = lines.map(name)
+        if !names.isEmpty { headerLines.removeAll { line in names.contains { $0.isExactly(name(line)) } } }
+        headerLines += lines
+    }
+
     package init(url: String, method: String) {
         self.url = url
         // The scheme is http or https.
