@@ -7,7 +7,6 @@ package struct NetworkOptions: Sendable {
     /// The largest number of connections to one host; `nil` if only the queue limits it.
     package var maximumConnectionsPerHost: Int? = 6
     package var maximumConnections = 256
-    package var proxy = SessionConfiguration.Proxy.environment
     package var addressFamily = SessionConfiguration.AddressFamily.any
     package var interface: String?
     package var unixSocketPath: String?
@@ -80,7 +79,6 @@ package struct NetworkOptions: Sendable {
         httpVersion = configuration.httpVersion
         maximumConnectionsPerHost = configuration.maximumConnectionsPerHost
         maximumConnections = configuration.maximumConnections
-        proxy = configuration.proxy
         addressFamily = configuration.addressFamily
         interface = configuration.interface
         unixSocketPath = configuration.unixSocketPath

@@ -1,38 +1,106 @@
+internal import ByteComparison
+internal import InternationalNames
 internal import Reachability
 
-/// The hosts that are connected to without a proxy, matched as libcurl 7.88 does (CURLOPT_NOPROXY(3), lib/noproxy.c).
+/// The hosts that are connected to without a proxy: the list of `no_proxy` or of ``SessionConfiguration/Proxy/explicit(_:except:)``.
+///
+/// The session decides by it for each request, and libcurl gets no list of its own. The words are separated by commas or whitespace:
+///
+/// | word | matches |
+/// |---|---|
+/// | `*` | every host |
+/// | `example.com`, `.example.com`, `*.example.com`, each also with a dot at the end | this name and all names below it |
+/// | `192.0.2.7`, `2001:db8::1`, `[2001:db8::1]` | this address |
+/// | `10.0.0.0/8`, `fd00::/8`, `[fd00::]/8` | the addresses of this network; `0.0.0.0/0` has every IPv4 address |
+/// | a name or an address with a port: `example.com:8080`, `[::1]:8080` | the same, if the request has this port |
+///
+/// Names are compared without regard to case and in their ASCII form. An IPv4-mapped IPv6 address counts as its IPv4 address, and zones of
+/// addresses (RFC 4007) are ignored. A word of another form matches no host.
 struct ProxyExceptions: Sendable {
-    private let isEveryHost: Bool
-    private let names: [String]
-    private let networks: [IPPrefix]
+    private struct Exception: Sendable {
+        enum Hosts: Sendable {
+            case every
+            case name(ExactString)
+            case network(IPPrefix)
+        }
 
-    /// Parses names, addresses and networks (`10.0.0.0/8`), separated by commas or spaces, or `*` alone.
+        let hosts: Hosts
+        let port: Int?
+    }
+
+    private let exceptions: [Exception]
+
+    /// Parses a list.
     init(_ list: String) {
-        let words = list.split { $0 == "," || $0 == " " }.map(String.init)
-        isEveryHost = words == ["*"]
-        networks = words.compactMap(ProxyExceptions.network)
-        names = words.map { word in
-            var name = word.lowercased()[...]
-            if name.hasSuffix(".") { name = name.dropLast() }
-            if name.hasPrefix(".") { name = name.dropFirst() }
-            return String(name)
+        exceptions = list.split { $0 == "," || $0.isWhitespace }.compactMap { ProxyExceptions.exception(String($0)) }
+    }
+
+    /// Whether an origin is one of the hosts, or below one.
+    func contains(_ origin: Origin) -> Bool {
+        guard !exceptions.isEmpty else { return false }
+        let address = ProxyExceptions.address(origin.host)
+        let name = origin.host.utf8.last == UInt8(ascii: ".") ? String(origin.host.dropLast()) : origin.host
+        return exceptions.contains { exception in
+            guard exception.port == nil || exception.port == origin.port else { return false }
+            return switch exception.hosts {
+            case .every: true
+            case .network(let network): address.map(network.contains) ?? false
+            case .name(let domain): address == nil && ProxyExceptions.isName(name, in: domain.wrappedValue)
+            }
         }
     }
 
-    /// Whether `host`, in lower case, is one of the hosts or a subdomain of one.
-    func contains(_ host: String) -> Bool {
-        if isEveryHost { return true }
-        if let address = IPAddress(host) { return networks.contains { $0.contains(address) } }
-        let host = host.hasSuffix(".") ? String(host.dropLast()) : host
-        return names.contains { !$0.isEmpty && (host == $0 || host.hasSuffix(".\($0)")) }
+    private static func isName(_ name: String, in domain: String) -> Bool {
+        guard name.utf8.count > domain.utf8.count else { return name.isExactly(domain) }
+        return name.utf8.reversed().starts(with: domain.utf8.reversed())
+            && name.utf8.dropLast(domain.utf8.count).last == UInt8(ascii: ".")
     }
 
+    private static func exception(_ word: String) -> Exception? {
+        if word.isExactly("*") { return Exception(hosts: .every, port: nil) }
+        if let network = network(word) { return Exception(hosts: .network(network), port: nil) }
+        let (host, port) = splitPort(word)
+        if port != nil, let address = address(host) { return Exception(hosts: .network(IPPrefix(address)), port: port) }
+        var name = host[...]
+        if name.hasPrefix("*.") { name = name.dropFirst(2) } else if name.hasPrefix(".") { name = name.dropFirst() }
+        if name.hasSuffix(".") { name = name.dropLast() }
+        let text = String(name).lowercased()
+        guard !text.isEmpty else { return nil }
+        let ascii = text.utf8.allSatisfy { $0 < 0x80 } ? text : InternationalHost.ascii(text)
+        return ascii.map { Exception(hosts: .name(ExactString($0)), port: port) }
+    }
+
+    /// `HOST:PORT` in two parts. An IPv6 address without brackets has no port.
+    private static func splitPort(_ word: String) -> (host: String, port: Int?) {
+        guard let colon = word.lastIndex(of: ":"), let port = UInt16(word[word.index(after: colon)...]) else {
+            return (word, nil)
+        }
+        let host = word[..<colon]
+        guard !host.contains(":") || host.hasSuffix("]") else { return (word, nil) }
+        return (String(host), Int(port))
+    }
+
+    /// The address of a host, which may have brackets and a zone; an IPv4-mapped one as its IPv4 address.
+    private static func address(_ host: String) -> IPAddress? {
+        let text = host.withoutBrackets
+        guard text.utf8.contains(UInt8(ascii: "%")) else { return IPAddress(text)?.unmapped }
+        return IPAddress(String(text.prefix { $0 != "%" }))?.unmapped
+    }
+
+    /// An address, or `ADDRESS/LENGTH`.
     private static func network(_ text: String) -> IPPrefix? {
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let address = IPAddress(String(parts[0]).withoutBrackets) else { return nil }
-        let fullLength: UInt8 = address.family == .v4 ? 32 : 128
-        guard parts.count == 2 else { return IPPrefix(address, length: fullLength) }
-        guard let length = UInt8(parts[1]), length <= fullLength else { return nil }
-        return IPPrefix(address, length: length)
+        guard parts.count == 2 else { return address(text).map { IPPrefix($0) } }
+        guard let address = IPAddress(String(parts[0]).withoutBrackets), parts[1].utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let length = UInt8(parts[1]), length <= (address.family == .v4 ? 32 : 128)
+        else { return nil }
+        let unmapped = address.unmapped
+        guard unmapped != address else { return IPPrefix(address, length: length) }
+        return length >= 96 ? IPPrefix(unmapped, length: length - 96) : nil
     }
+}
+
+extension IPPrefix {
+    /// The network of one address.
+    fileprivate init(_ address: IPAddress) { self.init(address, length: address.family == .v4 ? 32 : 128) }
 }

@@ -1,9 +1,12 @@
 internal import FoundationEssentials
 
-/// The proxies of a session by origin, chosen as libcurl chooses them.
+/// The proxies of a session by origin. The session reads the environment once, when it is made, and decides for each request.
 struct ProxyOrigins: Sendable {
     private let http: URL?
     private let https: URL?
+    /// The proxies as configured, for libcurl, which reports those whose URLs cannot be parsed.
+    private let httpText: String?
+    private let httpsText: String?
     private let exceptions: ProxyExceptions
     /// Whether a proxy is configured, even if its URL cannot be parsed.
     let areConfigured: Bool
@@ -11,15 +14,19 @@ struct ProxyOrigins: Sendable {
     init(_ proxy: SessionConfiguration.Proxy, environment: [String: String]) {
         func first(_ names: [String]) -> String? { names.lazy.compactMap { environment[$0] }.first { !$0.isEmpty } }
         switch proxy {
-        case .none: (http, https, exceptions, areConfigured) = (nil, nil, ProxyExceptions(""), false)
+        case .none:
+            (http, https, exceptions, areConfigured) = (nil, nil, ProxyExceptions(""), false)
+            (httpText, httpsText) = (nil, nil)
         case .explicit(let text, let names):
             let url = ProxyOrigins.url(text)
             (http, https, exceptions, areConfigured) = (url, url, ProxyExceptions(names.joined(separator: ",")), true)
+            (httpText, httpsText) = (text, text)
         case .environment:
             // HTTP_PROXY in capitals is not read (CVE-2016-5385).
             let plain = first(["http_proxy", "all_proxy", "ALL_PROXY"])
             let secure = first(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"])
             (http, https) = (plain.flatMap(ProxyOrigins.url), secure.flatMap(ProxyOrigins.url))
+            (httpText, httpsText) = (plain, secure)
             areConfigured = plain != nil || secure != nil
             exceptions = ProxyExceptions(first(["no_proxy", "NO_PROXY"]) ?? "")
         }
@@ -35,12 +42,13 @@ struct ProxyOrigins: Sendable {
     func httpProxy(for origin: Origin) -> Origin? { configuredProxy(for: origin).flatMap { Origin($0) } }
 
     /// The URL of the proxy of any kind, with its port, through which the origin is reached; `nil` for a direct connection.
-    func proxyURL(for origin: Origin) -> URL? { exceptions.contains(origin.host) ? nil : configuredProxy(for: origin) }
+    func proxyURL(for origin: Origin) -> URL? { exceptions.contains(origin) ? nil : configuredProxy(for: origin) }
 
-    /// Whether the origin is reached through a proxy. `isSecure`: https is used even if the URL has http (RFC 6797).
-    func apply(to origin: Origin, isSecure: Bool) -> Bool {
-        guard !isEmpty, !exceptions.contains(origin.host) else { return false }
-        return (isSecure || origin.scheme == "https" ? https : http) != nil
+    /// The proxy as configured, through which the origin is reached; `nil` for a direct connection. `isSecure`: https is used even if the URL has
+    /// http (RFC 6797).
+    func proxyText(for origin: Origin, isSecure: Bool) -> String? {
+        guard areConfigured, !exceptions.contains(origin) else { return nil }
+        return isSecure || origin.scheme == "https" ? httpsText : httpText
     }
 
     /// Whether one of the proxies is an HTTPS proxy.

@@ -191,11 +191,15 @@ extension SessionConfiguration {
 
     /// The proxy for a session's requests.
     @nonexhaustive public enum Proxy: Hashable, Sendable {
-        /// The proxies of the environment: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, as libcurl reads them.
+        /// The proxies of the environment: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, read when the session is made.
         case environment
         /// No proxy, even if the environment names one.
         case none
-        /// The proxy of this URL, with user and password if necessary. `except` are the hosts that need no proxy (`CURLOPT_NOPROXY`).
+        /// The proxy of this URL, with user and password if necessary. `except` are the hosts that need no proxy.
+        ///
+        /// An exception is a name, which includes the names below it (`example.com`, `.example.com` and `*.example.com` are the same), an address
+        /// (`::1`, `[::1]`), a network (`10.0.0.0/8`), one of these names and addresses with a port (`example.com:8080`), or `*` for every host. The
+        /// words of `no_proxy` are the same, separated by commas or spaces.
         ///
         /// The scheme is `http://`, `https://`, `socks4://`, `socks5://`, `socks4a://` or `socks5h://`. Proxies of the last two schemes resolve the
         /// names.

@@ -44,7 +44,7 @@ extension CurlTransfer {
     ///
     /// - Returns: Whether these values may be part of a request.
     func mayAnswer(_ head: ResponseHead) -> Bool {
-        let isAnswered = plan.login != nil || plan.proxyLogin != nil || engine.network.proxy != .none
+        let isAnswered = plan.login != nil || plan.proxyLogin != nil || plan.usesProxy
         guard isAnswered, head.statusCode == 401 || head.statusCode == 407,
             head.hasControlByte(in: "www-authenticate") || head.hasControlByte(in: "proxy-authenticate")
         else { return true }

@@ -81,11 +81,7 @@ final class CurlTransfer {
         try plan.checkHead()
         let codings = plan.decompresses && plan.requestsCompression ? engine.codingLines.raw : nil
         lines = try LineList(plan.headerLines, followedBy: codings)
-        switch network.proxy {
-        case .explicit(let url, _): proxyHasUser = url.contains("@")
-        case .environment: proxyHasUser = true
-        case .none: proxyHasUser = false
-        }
+        proxyHasUser = plan.proxy?.utf8.contains(UInt8(ascii: "@")) == true
     }
 
     /// Sets the options of a ``HandleSetup`` on a handle that has no options of an earlier attempt.
@@ -151,8 +147,8 @@ final class CurlTransfer {
         recordConnection(connection)
         if plan.body != .none { (requested, answered) = (MonotonicClock.now(), nil) }
         if requests == 1 || connection != lastConnection, plan.isSecure || isUpgraded {
-            // HSTS has upgraded the request, so no evaluation of the certificate was prepared: the attempt is repeated with one.
-            guard let trust else { return false }
+            // HSTS has upgraded the request, so neither the evaluation of the certificate nor the proxy was prepared: the attempt is repeated.
+            guard let trust, plan.isSecure || plan.expectsUpgrade else { return false }
             guard let ssl = handle.tlsPointer, trust.admits(ssl) else {
                 refusal = HTTPSessionError(.certificateUntrusted, "the connection was not made under this session's policy")
                 return false
@@ -163,6 +159,19 @@ final class CurlTransfer {
         guard setCookies() else { return false }
         lastConnection = connection
         recordUse(of: connection)
+        return true
+    }
+
+    /// Sets the only `Cookie` field of the next request (RFC 6265 section 5.4): the request's own cookies, then those of the store. Each request of a
+    /// login asks again, because the challenge may have set cookies, and only here it is known whether HSTS has upgraded the request.
+    private func setCookies() -> Bool {
+        var value = plan.handlesCookies ? receiver.transferNeedsCookies(isSecure: plan.isSecure || isUpgraded) : []
+        if !plan.cookies.isEmpty { value = plan.cookies.utf8 + (value.isEmpty ? [] : Array("; ".utf8) + value) }
+        guard !value.isEmpty || handle.hasCookies else { return true }
+        do throws(HTTPSessionError) { try handle.set(cookies: value) } catch {
+            refusal = error
+            return false
+        }
         return true
     }
 
@@ -331,7 +340,7 @@ final class CurlTransfer {
         facts.hadSurplus = surplus != nil
         facts.isRequestBodyCut = hasDeliveredHead && !isRequestBodySent(facts.requestBodyBytes)
         // Without a prepared evaluation of the certificate, or with the environment's proxy for http, the attempt has to be repeated.
-        facts.wasUpgraded = isUpgraded && (trust == nil || requests == 0)
+        facts.wasUpgraded = isUpgraded && (trust == nil || requests == 0 || !plan.expectsUpgrade)
         // The connect timeout does not count for a suspended task either.
         facts.wasSuspendedBeforeSending =
             wasSuspendedBeforeSending || (pauses.isSuspended && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)

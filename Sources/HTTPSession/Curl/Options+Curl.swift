@@ -15,16 +15,6 @@ extension NetworkOptions {
         case .http1: try handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         case .http2: try handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE))
         }
-        switch proxy {
-        case .environment: break
-        case .none:
-            try handle.set(CURLOPT_PROXY, "")
-            try handle.set(CURLOPT_NOPROXY, "")
-        case .explicit(let url, let exceptions):
-            try handle.set(CURLOPT_PROXY, url)
-            // Set also without exceptions: otherwise libcurl would use no_proxy of the environment.
-            try handle.set(CURLOPT_NOPROXY, exceptions.joined(separator: ","))
-        }
         switch addressFamily {
         case .any: break
         case .ipv4: try handle.set(CURLOPT_IPRESOLVE, Int(CURL_IPRESOLVE_V4))
@@ -84,6 +74,9 @@ extension TransferPlan {
         try applyMethod(to: handle)
         try handle.set(CURLOPT_CONNECTTIMEOUT_MS, Int(clamping: connectTimeoutMilliseconds))
         try handle.set(CURLOPT_BUFFERSIZE, bufferSize)
+        // Set also without a proxy and without exceptions: otherwise libcurl would use those of the environment.
+        try handle.set(CURLOPT_PROXY, proxy ?? "")
+        try handle.set(CURLOPT_NOPROXY, "")
         // The field is among the attempt's lines, which replace libcurl's own.
         if decompresses { try handle.set(CURLOPT_ACCEPT_ENCODING, "") }
         if let maximumSendRate { try handle.set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: maximumSendRate) }

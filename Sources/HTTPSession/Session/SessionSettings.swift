@@ -44,8 +44,6 @@ final class SessionSettings: Sendable {
         security = try SecuritySettings(configuration, proxies, verifiesCertificates: transport.verifiesCertificates)
         // libcurl counts all hosts behind a proxy as one; the queue does not.
         if !proxies.isEmpty { network.maximumConnectionsPerHost = nil }
-        // Otherwise libcurl would read the environment for each request.
-        if !proxies.areConfigured { network.proxy = .none }
         self.network = network
         if let url = configuration.resumeDirectory, !url.isFileURL {
             throw HTTPSessionError(.invalidConfiguration, "resumeDirectory is not a file URL: \(excerpt(of: url.absoluteString))")
@@ -164,9 +162,9 @@ final class SessionSettings: Sendable {
     /// Checks whether the request may be sent at all. - Returns: The origin of the request.
     func check(_ request: TransferRequest) throws(HTTPSessionError) -> Origin { try rules.check(request) }
 
-    /// Whether requests to the origin use a proxy; those over a Unix socket do not (CURLOPT_UNIX_SOCKET_PATH(3)).
-    func usesProxy(before origin: Origin, isSecure: Bool) -> Bool {
-        configuration.unixSocketPath == nil && proxies.apply(to: origin, isSecure: isSecure)
+    /// The proxy of requests to the origin; `nil` for none, as over a Unix socket (CURLOPT_UNIX_SOCKET_PATH(3)).
+    func proxy(before origin: Origin, isSecure: Bool) -> String? {
+        configuration.unixSocketPath == nil ? proxies.proxyText(for: origin, isSecure: isSecure) : nil
     }
 
     /// The properties of the present network, if it leads to the origin; `nil` if they are not known.

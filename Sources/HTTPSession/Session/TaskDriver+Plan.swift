@@ -15,7 +15,8 @@ extension TaskDriver {
         plan.needsFreshConnection = machine.needsFreshConnection
         plan.asksBeforeConnecting = settings.asksBeforeConnecting(for: request, to: origin)
         plan.watchesRoute = settings.watchesRoute(to: origin)
-        plan.usesProxy = settings.usesProxy(before: origin, isSecure: loop.isUpgraded(origin.host))
+        plan.expectsUpgrade = loop.isUpgraded(origin.host)
+        plan.proxy = settings.proxy(before: origin, isSecure: plan.expectsUpgrade)
         plan.maximumLookupSeconds = loop.maximumLookupSeconds
         if loop.queue.sharesConnections(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
         if machine.kind == .stream {

@@ -54,8 +54,13 @@ package struct TransferPlan: Hashable, Sendable {
     package var watchesRoute = false
     /// Whether addresses are checked before their sockets are made.
     package var checksAddresses: Bool { asksBeforeConnecting || watchesRoute }
-    /// Whether the request uses a proxy, as far as the session knows libcurl's choice.
-    package var usesProxy = false
+    /// The URL of the proxy; `nil` for a direct connection. libcurl reads neither the environment nor a list of exceptions.
+    package var proxy: String?
+    /// Whether the request uses a proxy.
+    package var usesProxy: Bool { proxy != nil }
+    /// Whether Strict-Transport-Security is expected to upgrade the request from http to https: ``proxy`` is the one for https.
+    package var expectsUpgrade = false
+    /// Whether the receiver is asked for cookies before each request (``TransferReceiver/transferNeedsCookies(isSecure:)``).
     package var handlesCookies = true
     /// Whether the request waits for a 100 (Continue) before its body (RFC 9110 section 10.1.1).
     package var expectsContinue = false
@@ -117,7 +122,7 @@ package struct TransferPlan: Hashable, Sendable {
             && (maximumIdleSeconds == nil) == (other.maximumIdleSeconds == nil)
             && (maximumLookupSeconds == nil) == (other.maximumLookupSeconds == nil)
             && asksBeforeConnecting == other.asksBeforeConnecting && watchesRoute == other.watchesRoute
-            && handlesCookies == other.handlesCookies && decompresses == other.decompresses && avoidsHTTP2 == other.avoidsHTTP2
+            && proxy.isExactly(other.proxy) && decompresses == other.decompresses && avoidsHTTP2 == other.avoidsHTTP2
             && bufferSize == other.bufferSize && maximumSendRate == other.maximumSendRate && packetSize == other.packetSize
     }
 }

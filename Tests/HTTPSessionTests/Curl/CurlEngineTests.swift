@@ -42,9 +42,8 @@ import Testing
     }
 
     private func engine(_ change: (inout SessionConfiguration) -> Void = { _ in }) throws -> CurlEngine {
-        var network = try NetworkOptions(localConfiguration(change))
-        network.proxy = .none
-        return try CurlEngine(network, cookieLines: [])
+        let network = try NetworkOptions(localConfiguration(change))
+        return try CurlEngine(network)
     }
 
     /// Runs attempts at the same time to their ends.

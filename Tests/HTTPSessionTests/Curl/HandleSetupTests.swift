@@ -14,7 +14,8 @@ import Testing
         let first = try #require(HandleSetup(plan(), trust: nil))
         #expect(first.fits(plan("https://b.test/2"), trust: nil))
         #expect(first.fits(plan { $0.headerLines = ["Accept: x"] }, trust: nil))
-        #expect(first.fits(plan { $0.usesProxy = true }, trust: nil))
+        #expect(first.fits(plan { $0.expectsUpgrade = true }, trust: nil))
+        #expect(first.fits(plan { ($0.cookies, $0.handlesCookies) = ("a=1", false) }, trust: nil))
         #expect(first.fits(plan { $0.requestsCompression = false }, trust: nil))
         #expect(first.fits(plan { $0.expectsContinue = true }, trust: nil))
         #expect(first.fits(plan { $0.preemptiveCredential = Credential(user: "u", password: "p") }, trust: nil))
@@ -26,14 +27,15 @@ import Testing
             plan("http://a.test/1"), plan { $0.method = "HEAD" }, plan { $0.isolatesConnection = true },
             plan { $0.connectTimeoutMilliseconds = 1 }, plan { $0.needsFreshConnection = true },
             plan { $0.maximumIdleSeconds = 1 }, plan { $0.maximumLookupSeconds = 1 }, plan { $0.asksBeforeConnecting = true },
-            plan { $0.watchesRoute = true }, plan { $0.handlesCookies = false }, plan { $0.decompresses = false },
+            plan { $0.watchesRoute = true }, plan { $0.proxy = "http://p" }, plan { $0.decompresses = false },
             plan { $0.avoidsHTTP2 = true }, plan { $0.bufferSize = 1 << 20 }, plan { $0.maximumSendRate = 1 },
             plan { $0.packetSize = 1 },
         ]
         for other in others { #expect(!first.fits(other, trust: nil), "\(other)") }
         // A new property of a plan is either set by every attempt or compared; add it to one of these lists.
         let setByEachAttempt = [
-            "url", "headerLines", "usesProxy", "preemptiveCredential", "requestsCompression", "expectsContinue",
+            "url", "headerLines", "cookies", "handlesCookies", "expectsUpgrade", "preemptiveCredential", "requestsCompression",
+            "expectsContinue",
         ]
         expectEqual(
             Mirror(reflecting: plan()).children.count,

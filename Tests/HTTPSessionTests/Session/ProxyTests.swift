@@ -217,6 +217,95 @@ import Testing
         try expectNil(address("https://a/", .environment, ["http_proxy": "p:1"]))
     }
 
+    @Test(arguments: [
+        ("::1/128", "[::1]", true), ("::1/128", "[::2]", false), ("[::1]", "[::1]", true), ("[::1]/128", "[::1]", true),
+        ("::1", "[::1]", true),
+        ("0:0:0:0:0:0:0:1", "[::1]", true), ("::/0", "[2001:db8::1]", true), ("::/0", "10.0.0.1", false),
+        ("0.0.0.0/0", "10.0.0.1", true),
+        ("0.0.0.0/0", "[::1]", false), ("0.0.0.0/0", "name", false), ("10.0.0.0/33", "10.0.0.1", false),
+        ("10.0.0.0/", "10.0.0.0", false),
+        ("10.0.0.0/+8", "10.0.0.1", false), ("10.1.2.3/8", "10.9.9.9", true), ("10.0.0.1/32", "10.0.0.1", true),
+        ("::ffff:10.0.0.0/104", "10.1.2.3", true), ("10.0.0.0/8", "[::ffff:10.1.2.3]", true),
+        ("::ffff:10.0.0.1", "10.0.0.1", true),
+        ("fe80::/10", "[fe80::1%25eth0]", true), ("fe80::1%eth0", "[fe80::1]", true),
+        ("name.example.", "name.example", true), ("name.example", "name.example.", true), ("NAME.Example", "nAme.example", true),
+        (".example", "name.example", true), (".name.example", "name.example", true), ("*.example", "a.name.example", true),
+        ("*.name.example", "name.example", true), ("me.example", "name.example", false), ("name.example", "example", false),
+        ("*", "any", true),
+        ("a, *", "any", true), ("*example", "name.example", false), ("", "name", false), (".", "name", false),
+        ("a\tname\n", "name", true),
+        (",,a , ,name,", "name", true), ("name.example:80", "name.example", true), ("name.example:8080", "name.example", false),
+        ("name.example:8080", "name.example:8080", true), ("10.0.0.1:8080", "10.0.0.1:8080", true),
+        ("10.0.0.1:8080", "10.0.0.1", false),
+        ("[::1]:8080", "[::1]:8080", true), ("[::1]:8080", "[::1]", false), (".example:8080", "a.example:8080", true),
+        ("name:", "name", false),
+        ("bücher.example", "xn--bcher-kva.example", true), ("1", "10.0.0.1", false), ("0.0.1", "10.0.0.1", false),
+    ]) func `an exception of a proxy is a name, an address or a network`(_ list: String, _ host: String, _ isDirect: Bool) throws
+    {
+        let origin = try #require(Origin(request("http://\(host)/").url))
+        for proxies in [
+            ProxyOrigins(.environment, environment: ["http_proxy": "p:1", "no_proxy": list]),
+            ProxyOrigins(.explicit("http://p:1", except: [list]), environment: [:]),
+        ] {
+            expectEqual(proxies.proxyText(for: origin, isSecure: false) == nil, isDirect)
+            expectEqual(proxies.proxyURL(for: origin) == nil, isDirect)
+        }
+    }
+
+    @Test func `libcurl connects directly to the exceptions of the session, and to no other host`() async throws {
+        let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
+        let server = try TestServer { _ in StubResponse(body: "x") }
+        let other = try TestServer(at: .loopbackIPv6) { _ in StubResponse(body: "x") }
+        func isProxied(_ exception: String, _ url: String) async throws -> Bool? {
+            let session = try localSession {
+                $0.proxy = .explicit(proxy.url().absoluteString, except: [exception])
+                $0.hostOverrides = [.init(host: "named.example", port: Int(server.port), addresses: ["127.0.0.1"])]
+            }
+            let response = try await session.dataTask(for: request(url)).response
+            expectEqual(response.data, Data("x".utf8))
+            return response.metrics.transactions.last?.isProxyConnection
+        }
+        let named = "http://named.example:\(server.port)/"
+        for exception in ["*.EXAMPLE", "named.example.", "named.example:\(server.port)"] {
+            try await expectEqual(isProxied(exception, named), false, "\(exception)")
+        }
+        for exception in ["::1/128", "[::1]", "::/0", "[::1]:\(other.port)"] {
+            try await expectEqual(isProxied(exception, "http://[::1]:\(other.port)/"), false, "\(exception)")
+        }
+        for exception in ["0.0.0.0/0", "127.1.1.1/8"] {
+            try await expectEqual(isProxied(exception, server.url().absoluteString), false, "\(exception)")
+        }
+        expectEqual(proxy.seen.connections, 0)
+        for exception in ["", "named.example:1", "med.example", "0.0.0.0/0", "::/0"] {
+            try await expectEqual(isProxied(exception, named), true, "\(exception)")
+        }
+    }
+
+    @Test func `a redirect to another host decides again about the proxy`() async throws {
+        let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
+        let server = try TestServer { request in
+            request.path == "/away" ? .redirect(to: request.query?.removingPercentEncoding ?? "/") : StubResponse(body: "x")
+        }
+        let session = try localSession { $0.proxy = .explicit(proxy.url().absoluteString, except: ["127.0.0.0/8"]) }
+        let (named, direct) = ("http://named.example:\(server.port)/", server.url("/").absoluteString)
+        for (from, to, isProxied) in [(named, direct, [true, false]), (direct, named, [false, true])] {
+            let response = try await session.dataTask(for: request("\(from)away?\(to)")).response
+            expectEqual(response.metrics.transactions.map(\.isProxyConnection), isProxied)
+        }
+    }
+
+    @Test func `networks in no_proxy are connected to directly`() async throws {
+        await #expect(processExitsWith: .success) {
+            let server = try TestServer { _ in StubResponse(body: "x") }
+            setenv("http_proxy", "http://127.0.0.1:9", 1)
+            setenv("no_proxy", "[::1] ,0.0.0.0/0", 1)
+            let session = try localSession { $0.proxy = .environment }
+            // Only the environment of the session's beginning counts.
+            setenv("no_proxy", "", 1)
+            try #require(try await session.dataTask(for: TransferRequest(url: server.url())).response.data == Data("x".utf8))
+        }
+    }
+
     @Test func `the environment variables choose the proxy and its exceptions`() async throws {
         // The exit test has its own process, because environment variables belong to the process.
         await #expect(processExitsWith: .success) {
