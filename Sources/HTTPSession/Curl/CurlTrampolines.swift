@@ -116,8 +116,7 @@ enum CurlTrampolines {
             transfer.networkRefusal = refusal
             return CURL_SOCKOPT_ERROR
         }
-        transfer.isAboutToConnect(socket)
-        return CURL_SOCKOPT_OK
+        return transfer.mayConnect(socket) ? CURL_SOCKOPT_OK : CURL_SOCKOPT_ERROR
     }
 
     /// `CURLOPT_OPENSOCKETFUNCTION`: makes the same socket as libcurl, or none if the connection is not permitted.

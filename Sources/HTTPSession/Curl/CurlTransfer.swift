@@ -54,6 +54,8 @@ final class CurlTransfer {
     /// The error for addresses to which no connection may be made from this machine.
     var networkRefusal: HTTPSessionError?
     private(set) var wasResent = false
+    /// Whether HSTS upgraded the request, and no connection was made for this reason.
+    private var wasUpgradedUnexpectedly = false
     var refusal: HTTPSessionError?
     var pauses = PauseMachine()
     /// Whether the engine's list of transfers with changed pauses has this one.
@@ -303,9 +305,16 @@ final class CurlTransfer {
     }
 
     /// `CURLOPT_SOCKOPTFUNCTION`: the address is known, also if libcurl had it in its cache, and if it is a proxy's.
-    func isAboutToConnect(_ socket: curl_socket_t) {
+    ///
+    /// - Returns: Whether the connection is made. It is not if HSTS has upgraded a request whose proxy was chosen for http: the attempt is repeated.
+    func mayConnect(_ socket: curl_socket_t) -> Bool {
         madeSockets.append(socket)
         receiver.transferLookedUp()
+        guard !plan.isSecure, !plan.expectsUpgrade, handle.string(CURLINFO_EFFECTIVE_URL)?.hasPrefix("https:") == true else {
+            return true
+        }
+        wasUpgradedUnexpectedly = true
+        return false
     }
 
     func rewind() -> Bool {
@@ -340,7 +349,7 @@ final class CurlTransfer {
         facts.hadSurplus = surplus != nil
         facts.isRequestBodyCut = hasDeliveredHead && !isRequestBodySent(facts.requestBodyBytes)
         // Without a prepared evaluation of the certificate, or with the environment's proxy for http, the attempt has to be repeated.
-        facts.wasUpgraded = isUpgraded && (trust == nil || requests == 0 || !plan.expectsUpgrade)
+        facts.wasUpgraded = wasUpgradedUnexpectedly || isUpgraded && (trust == nil || requests == 0 || !plan.expectsUpgrade)
         // The connect timeout does not count for a suspended task either.
         facts.wasSuspendedBeforeSending =
             wasSuspendedBeforeSending || (pauses.isSuspended && requests == 0 && code == CURLE_OPERATION_TIMEDOUT)
