@@ -1,11 +1,15 @@
 internal import COpenSSL
 package import FoundationEssentials
 
-/// An incremental computation of a SHA-2 digest (EVP_DigestInit(3)).
+/// An incremental computation of a digest (EVP_DigestInit(3)).
 package final class DigestHasher {
     package enum Function: Hashable, Sendable {
         case sha256
         case sha512
+        /// SHA-512/256 (FIPS 180-4), which differs from a part of SHA-512.
+        case sha512Over256
+        /// For Digest authentication (RFC 7616) only.
+        case md5
     }
 
     private let context: OpaquePointer
@@ -19,6 +23,8 @@ package final class DigestHasher {
             switch function {
             case .sha256: EVP_sha256()
             case .sha512: EVP_sha512()
+            case .sha512Over256: EVP_sha512_256()
+            case .md5: EVP_md5()
             }
         guard OpenSSLErrors.contained({ EVP_DigestInit_ex(context, type, nil) }) == 1 else { return nil }
     }

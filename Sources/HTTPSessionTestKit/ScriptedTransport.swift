@@ -17,7 +17,7 @@ package import Reachability
 /// progress, timeouts and validation work as over a network. The transport replaces libcurl, so a scripted session lacks the features of
 /// libcurl. It neither decompresses bodies nor requests compressed ones. It does not
 /// verify certificates, does not upgrade http to https (Strict-Transport-Security), and uses no proxy. It applies no rate limit
-/// (`maximumReceiveRate`, `lowSpeedLimit`), and answers challenges by Basic and Bearer only. Every exchange is HTTP/1.1 on a connection of
+/// (`maximumReceiveRate`, `lowSpeedLimit`), and answers challenges by Basic, Digest and Bearer only. Every exchange is HTTP/1.1 on a connection of
 /// its own.
 ///
 /// Give the session the monitor of a `ScriptedNetwork` (ReachabilityTestKit). If its path is unsatisfied, new connections fail as without a

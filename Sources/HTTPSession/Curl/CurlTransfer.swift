@@ -12,6 +12,7 @@ final class CurlTransfer {
     // The engine ends every transfer before it ends.
     unowned let engine: CurlEngine
     private let lines: LineList
+    private let proxyLines: LineList
     /// The evaluation of the server's certificate; `nil` without encryption.
     let trust: ServerTrust?
     /// The setup of the handle; `nil` if no other attempt can use the handle without a reset.
@@ -83,6 +84,7 @@ final class CurlTransfer {
         try plan.checkHead()
         let codings = plan.decompresses && plan.requestsCompression ? engine.codingLines.raw : nil
         lines = try LineList(plan.headerLines, followedBy: codings)
+        proxyLines = try LineList(plan.proxyHeaderLines)
         proxyHasUser = plan.proxy?.utf8.contains(UInt8(ascii: "@")) == true
     }
 
@@ -104,6 +106,7 @@ final class CurlTransfer {
     func attach() throws(HTTPSessionError) {
         try handle.set(url: plan.url)
         if let lines = lines.raw { try handle.set(CURLOPT_HTTPHEADER, pointer: lines) }
+        if let lines = proxyLines.raw { try handle.set(CURLOPT_PROXYHEADER, pointer: lines) }
         try plan.applyAges(to: handle, isAlone: engine.network.needsConnectionAlone(isSecure: plan.isSecure))
         try engine.applyOverrides(to: handle)
         handle.errorText.pointee = 0
@@ -115,6 +118,7 @@ final class CurlTransfer {
         handle.transfer = nil
         leaveConnection()
         if lines.raw != nil { try? handle.set(CURLOPT_HTTPHEADER, pointer: nil) }
+        if proxyLines.raw != nil { try? handle.set(CURLOPT_PROXYHEADER, pointer: nil) }
     }
 
     // MARK: Called by libcurl

@@ -52,7 +52,7 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     }
 
     /// The challenges in a response's `WWW-Authenticate` or `Proxy-Authenticate` fields, strongest scheme first. Only the first
-    /// ``AuthenticateField/most`` challenges are read, and unknown schemes are ignored.
+    /// ``AuthenticateField/most`` challenges are read, and unknown schemes and algorithms are ignored.
     package static func all(in head: ResponseHead, from origin: Origin) -> [AuthenticationChallenge] {
         let isProxy = head.statusCode == 407
         return head.distinctValues(of: isProxy ? "proxy-authenticate" : "www-authenticate", limit: 32)
@@ -66,6 +66,8 @@ public struct AuthenticationChallenge: Hashable, Sendable {
                         parameters: raw.parameters, previousFailureCount: 0)
                 }
             }
+            // Nobody is asked about a Digest challenge that cannot be answered, such as one with an unknown algorithm.
+            .filter { $0.scheme != .digest || DigestChallenge($0) != nil }
             .sorted { $0.scheme.strength > $1.scheme.strength }
     }
 }

@@ -72,6 +72,9 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
         host == "localhost" || host.hasSuffix(".localhost") || host == "::1" || (isAddress(host) && host.hasPrefix("127."))
     }
 
+    /// The host and the port, as CONNECT names them (RFC 9110 section 9.3.6).
+    var authority: String { host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
     /// The text of the origin, such as `https://example.com`; the port is added unless it is the scheme's default.
     public var description: String {
         let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host

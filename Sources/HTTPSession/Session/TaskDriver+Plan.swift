@@ -17,6 +17,7 @@ extension TaskDriver {
         plan.watchesRoute = settings.watchesRoute(to: origin)
         plan.expectsUpgrade = loop.isUpgraded(origin.host)
         plan.proxy = settings.proxy(before: origin, isSecure: plan.expectsUpgrade)
+        answerDigests(in: &plan)
         plan.maximumLookupSeconds = loop.maximumLookupSeconds
         if loop.queue.sharesConnections(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
         if machine.kind == .stream {

@@ -20,7 +20,7 @@ extension TransferPlan {
         login = logins.server
         proxyLogin = logins.proxy
         // Credentials for the origin replace an Authorization field that the server has refused. libcurl would send none beside the field.
-        if login != nil { fields[.authorization] = nil }
+        if logins.answersServer { fields[.authorization] = nil }
         let hasExpectation = !fields.isEmpty && fields[.expect] != nil
         // An expectation is about the content (RFC 9110 section 10.1.1).
         if hasExpectation, body == .none || body == .length(0) { fields[.expect] = nil }

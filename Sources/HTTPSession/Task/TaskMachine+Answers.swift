@@ -79,7 +79,9 @@ extension TaskMachine {
         if head.statusCode == 401, let credential = attempt.preemptiveCredential {
             for challenge in challenges where challenge.scheme == .basic { logins.noteSent(credential, for: challenge) }
         }
-        for space in Set(challenges.map(\.protectionSpace)) { logins.refuse(space) }
+        challenges.removeAll { DigestChallenge($0)?.protection == .authWithBody && !hasBodyInMemory }
+        let renewed = Set(challenges.filter { logins.renewNonce($0) }.map(\.protectionSpace))
+        for space in Set(challenges.map(\.protectionSpace)).subtracting(renewed) { logins.refuse(space) }
         for index in challenges.indices {
             challenges[index].previousFailureCount = logins.failureCount(challenges[index].protectionSpace)
         }
@@ -87,7 +89,16 @@ extension TaskMachine {
         return hasAnswer ? challenges : []
     }
 
+    /// Whether the body's hash can be computed, which `auth-int` requires (RFC 7616 section 3.4.3).
+    private var hasBodyInMemory: Bool {
+        switch request.body {
+        case .none, .data: upload == nil
+        case .file, .multipart, .stream: false
+        }
+    }
+
     private func knownCredential(for challenge: AuthenticationChallenge) -> Credential? {
+        if let renewed = logins.renewedCredential(for: challenge) { return renewed }
         var candidates: [Credential] = []
         if !challenge.protectionSpace.isProxy, let own = request.url.credential { candidates.append(own) }
         if let stored = rules.session.credentials[challenge.protectionSpace] { candidates.append(stored) }

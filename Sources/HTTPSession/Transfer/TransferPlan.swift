@@ -30,6 +30,8 @@ package struct TransferPlan: Hashable, Sendable {
     @ExactString package var method: String
     /// The header lines `Name: value`, as they are sent.
     package var headerLines: [String] = []
+    /// The header lines for the proxy alone: of CONNECT if there is a tunnel, otherwise of the request.
+    package var proxyHeaderLines: [String] = []
     /// The value of the request's own `Cookie` field, which is not among ``headerLines``; empty for none.
     @ExactString package var cookies = ""
     package var body = BodyFraming.none
@@ -91,6 +93,27 @@ package struct TransferPlan: Hashable, Sendable {
         }
     }
 
+    /// The path and query as libcurl sends them: without dot segments (RFC 3986 section 5.2.4).
+    package var target: String {
+        let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
+        let tail = url[start...].drop { !"/?#".contains($0) }.prefix { $0 != "#" }
+        let path = tail.prefix { $0 != "?" }
+        let query = tail[path.endIndex...]
+        var segments: [Substring] = []
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        for (index, part) in parts.enumerated() {
+            let isLast = index == parts.count - 1
+            switch part {
+            case ".": if isLast { segments.append("") }
+            case "..":
+                _ = segments.popLast()
+                if isLast { segments.append("") }
+            default: segments.append(part)
+            }
+        }
+        return "/" + segments.joined(separator: "/") + query
+    }
+
     /// Adds header lines of the session. They replace lines with the same names, because these fields may occur only once.
     package mutating func replaceFields(by lines: [String]) {
         func name(_ line: String) -> String { line.prefix { $0 != ":" && $0 != ";" }.lowercased() }
@@ -109,7 +132,7 @@ package struct TransferPlan: Hashable, Sendable {
     /// The plan without its URL, fields and credential, which differ between attempts and may be secret.
     package var withoutAttemptDetails: TransferPlan {
         var plan = self
-        (plan.url, plan.headerLines, plan.cookies, plan.preemptiveCredential) = ("", [], "", nil)
+        (plan.url, plan.headerLines, plan.proxyHeaderLines, plan.cookies, plan.preemptiveCredential) = ("", [], [], "", nil)
         return plan
     }
 

@@ -34,8 +34,8 @@ import Testing
         for other in others { #expect(!first.fits(other, trust: nil), "\(other)") }
         // A new property of a plan is either set by every attempt or compared; add it to one of these lists.
         let setByEachAttempt = [
-            "url", "headerLines", "cookies", "handlesCookies", "expectsUpgrade", "preemptiveCredential", "requestsCompression",
-            "expectsContinue",
+            "url", "headerLines", "proxyHeaderLines", "cookies", "handlesCookies", "expectsUpgrade", "preemptiveCredential",
+            "requestsCompression", "expectsContinue",
         ]
         expectEqual(
             Mirror(reflecting: plan()).children.count,

@@ -24,27 +24,53 @@ private func basicServer(_ realm: String = "r", user: String = "user", password:
     }
 }
 
-/// A server's side of Digest with MD5 and qop=auth (RFC 7616 section 3.4).
+/// A server's side of Digest (RFC 7616 section 3.4).
 private struct DigestServer: Sendable {
+    var algorithm = "MD5"
+    var quality = "auth"
+    /// The challenge lines before and behind its own.
+    var others: [String] = []
+    var isProxy = false
+    /// The nonces that are too old.
+    var staleNonces: Set<String> = []
+    var nonce = "n0nce"
+
     func hash(_ text: String) -> String {
-        var digest = [UInt8](repeating: 0, count: 16)
-        EVP_Digest(Array(text.utf8), text.utf8.count, &digest, nil, EVP_md5(), nil)
-        return digest.map { String(format: "%02x", $0) }.joined()
+        var digest = [UInt8](repeating: 0, count: 64)
+        var count: UInt32 = 0
+        let type =
+            switch algorithm {
+            case "SHA-256": EVP_sha256()
+            case "SHA-512-256": EVP_sha512_256()
+            default: EVP_md5()
+            }
+        EVP_Digest(Array(text.utf8), text.utf8.count, &digest, &count, type, nil)
+        return digest.prefix(Int(count)).map { String(format: "%02x", $0) }.joined()
+    }
+
+    private func refusal(isStale: Bool = false) -> StubResponse {
+        let own =
+            #"Digest realm = "d", qop="\#(quality)", nonce="\#(nonce)", algorithm=\#(algorithm), opaque="o"\#(isStale ? ", stale=TRUE" : "")"#
+        var reply = isProxy ? StubResponse.proxyAuthenticationRequired() : StubResponse.unauthorized()
+        for line in others + [own] { reply = reply.field(isProxy ? "Proxy-Authenticate" : "WWW-Authenticate", line) }
+        return reply
     }
 
     func reply(to request: ReceivedRequest) -> StubResponse {
-        let challenge = #"Digest realm="d", qop="auth", nonce="n0nce", algorithm=MD5, opaque="o""#
-        guard let field = request["authorization"], let credentials = AuthenticateField.challenges(in: field).first,
-            credentials.scheme == "Digest"
-        else { return .unauthorized(challenge) }
+        guard let field = request[isProxy ? "proxy-authorization" : "authorization"],
+            let credentials = AuthenticateField.challenges(in: field).first, credentials.scheme == "Digest"
+        else { return refusal() }
         func value(_ name: String) -> String { credentials.parameters[name] ?? "" }
+        guard !staleNonces.contains(value("nonce")) else { return refusal(isStale: true) }
+        var subject = "\(request.method):\(value("uri"))"
+        if value("qop") == "auth-int" { subject += ":\(hash(request.text))" }
         let expected = hash(
-            [
-                hash("user:d:word"), value("nonce"), value("nc"), value("cnonce"), value("qop"),
-                hash("\(request.method):\(request.target)"),
-            ]
-            .joined(separator: ":"))
-        return value("response") == expected ? StubResponse(body: "\(request.method) \(request.text)") : .unauthorized(challenge)
+            [hash("user:d:word"), value("nonce"), value("nc"), value("cnonce"), value("qop"), hash(subject)].joined(
+                separator: ":"))
+        let isRight = value("response") == expected && value("nonce") == nonce && value("qop") == quality
+        // A proxy gets the absolute form.
+        guard isRight, isProxy || value("uri") == request.target else { return refusal() }
+        return StubResponse(body: "\(request.method) \(request.text)")
     }
 }
 
@@ -230,12 +256,11 @@ private struct DigestServer: Sendable {
         #expect(server.requests.allSatisfy { !($0["authorization"] ?? "").contains("word") })
     }
 
-    /// libcurl answers a Digest challenge with a further request of the same attempt.
     @Test func `a surplus response behind a challenge is not taken for the response to its answer`() async throws {
         let lock = DigestServer()
         let server = try TestServer { request in
             let reply = lock.reply(to: request)
-            guard request.connection == 1, request.numberOnConnection == 2 else { return reply }
+            guard request.connection == 1, request.numberOnConnection == 1 else { return reply }
             let challenge = reply.fields.first { $0.name.lowercased() == "www-authenticate" }?.value ?? ""
             // libcurl reads no more of the second piece than the body of the challenge.
             return .raw(
@@ -248,8 +273,82 @@ private struct DigestServer: Sendable {
         for _ in 0..<2 {
             try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("GET ".utf8))
         }
-        // The second request of the login was not sent on the first connection.
-        expectEqual(server.requests.filter { $0.connection == 1 }.map { $0["authorization"] ?? "none" }, ["none", "none"])
+        // The answer was not sent on the first connection.
+        expectEqual(server.requests.filter { $0.connection == 1 }.map { $0["authorization"] ?? "none" }, ["none"])
+    }
+
+    @Test(arguments: ["MD5", "SHA-256", "SHA-512-256"], ["auth", "auth-int"])
+    func `Digest is answered by each algorithm and quality, behind an unknown one, and with a body`(
+        _ algorithm: String, _ quality: String
+    ) async throws {
+        let lock = DigestServer(
+            algorithm: algorithm, quality: quality,
+            others: [#"Digest realm="d", qop="auth", nonce="x", algorithm=SHA-1024"#, "Hoba max-age=1"])
+        let server = try TestServer { lock.reply(to: $0) }
+        let asked = Counter()
+        let session = try localSession(
+            handlers: answering(Credential(user: "user", password: "word", persistence: .none), asked: asked))
+        let url = server.url("/a/./b/../c?d=e")
+        try await expectEqual(session.dataTask(for: TransferRequest(url: url)).response.data, Data("GET ".utf8))
+        let put = TransferRequest(url: url, method: .put, body: .data(Data("text".utf8)))
+        try await expectEqual(session.dataTask(for: put).response.data, Data("PUT text".utf8))
+        // One request without credentials and one with them, for each task.
+        expectEqual(asked.count, 2)
+        expectEqual(server.requests.map { $0["authorization"] == nil }, [true, false, true, false])
+    }
+
+    @Test func `a handler is not asked about challenges that cannot be answered`() async throws {
+        let server = try TestServer { _ in
+            .unauthorized(#"Digest realm="d", nonce="n", algorithm=FOO"#, #"Digest realm="d", nonce="n", qop="auth-conf""#)
+        }
+        let asked = Counter()
+        let session = try localSession(handlers: answering(Credential(user: "user", password: "word"), asked: asked))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 401)
+        expectEqual(asked.count, 0)
+        // The hash of a body that is read only while it is sent is not known before (auth-int).
+        let lock = DigestServer(quality: "auth-int")
+        let other = try TestServer { lock.reply(to: $0) }
+        let stream = RequestBody.stream(length: 0) { AsyncThrowingStream { nil } }
+        let put = TransferRequest(url: other.url(), method: .put, body: stream)
+        try await expectEqual(session.dataTask(for: put).response.statusCode, 401)
+        expectEqual(asked.count, 0)
+    }
+
+    @Test func `a Digest nonce that is too old is renewed without another question`() async throws {
+        let lock = Locked(DigestServer())
+        let server = try TestServer { request in lock.withLock { $0 }.reply(to: request) }
+        let (asked, failures) = (Counter(), Counter())
+        let handlers = TransferHandlers(
+            challenge: { challenge in
+                asked.add()
+                if challenge.previousFailureCount > 0 { failures.add() }
+                // The nonce ages while the user types.
+                lock.withLock { ($0.staleNonces, $0.nonce) = (["n0nce"], "n3xt") }
+                return .useCredential(Credential(user: "user", password: "word", persistence: .none))
+            })
+        let session = try localSession(handlers: handlers)
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("GET ".utf8))
+        #expect(asked.count == 1 && failures.count == 0 && server.requests.count == 3)
+    }
+
+    @Test func `a server that calls every nonce too old gets a limited number of answers`() async throws {
+        let count = Counter()
+        let server = try TestServer { _ in .unauthorized(#"Digest realm="d", nonce="\#(count.add())", stale=true, qop=auth"#) }
+        let session = try localSession(handlers: answering(Credential(user: "user", password: "word")))
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.statusCode, 401)
+        #expect(server.requests.count < 30)
+    }
+
+    @Test func `a proxy's Digest challenge is answered by the session`() async throws {
+        let lock = DigestServer(algorithm: "SHA-512-256", isProxy: true)
+        let proxy = try TestServer { lock.reply(to: $0) }
+        for user in ["", "user:wrong@"] {
+            let session = try localSession(
+                { $0.proxy = .explicit("http://\(user)127.0.0.1:\(proxy.port)") },
+                handlers: answering(Credential(user: "user", password: "word", persistence: .none)))
+            let url = try #require(URL(string: "http://named.example/a?b"))
+            try await expectEqual(session.dataTask(for: TransferRequest(url: url)).response.data, Data("GET ".utf8), "\(user)")
+        }
     }
 
     @Test func `a wrong Digest password gets another challenge`() async throws {

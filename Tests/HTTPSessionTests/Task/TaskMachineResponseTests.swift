@@ -98,7 +98,9 @@ import Testing
         try expectEqual(task.head(401, "WWW-Authenticate: Digest realm=\"r\", nonce=\"1\""), "")
         expectEqual(task.endTransfer(), "report challenged by digest, release slot, waiting, enqueue first")
         task.startNextAttempt()
-        expectEqual(task.logins.server?.user, "me")
+        var logins = task.logins
+        let login = logins.takeDigest(isProxy: false)
+        #expect(login?.user == "me" && login?.count == 1 && logins.server == nil)
         try expectEqual(task.head(401, "WWW-Authenticate: Digest realm=\"r\", nonce=\"2\""), "open sink")
         expectEqual(task.endTransfer(), "release slot, end 401")
     }
