@@ -224,7 +224,9 @@ final class CurlEngine {
             guard watched.isInUse(socket) else { continue }
             var mask: Int32 = 0
             if ready.isReadable { mask |= CURL_CSELECT_IN }
-            if ready.isWritable { mask |= CURL_CSELECT_OUT }
+            // libcurl reads before it writes. So it finds a response that has arrived since the socket was found ready, before a write to a connection
+            // that the server has reset fails.
+            if ready.isWritable { mask |= CURL_CSELECT_OUT | CURL_CSELECT_IN }
             if ready.isBroken { mask |= CURL_CSELECT_ERR }
             drive(socket, mask)
         }

@@ -98,6 +98,11 @@ final class SessionSettings: Sendable {
     var credentials: CredentialStore { rules.credentials }
     var proxies: ProxyOrigins { rules.proxies }
 
+    /// Whether a request with this body uses HTTP/1.1, on a connection of its own.
+    func avoidsHTTP2(for body: TransferPlan.BodyFraming) -> Bool {
+        configuration.httpVersion == .automatic && body.exceedsInitialWindow
+    }
+
     func worker(for id: UInt64) -> Worker { workers[Int(id % UInt64(workers.count))] }
 
     func host(of origin: Origin) -> TaskQueue.Host {

@@ -147,9 +147,15 @@ final class TaskDriver {
     private func enqueue(hasBegun: Bool) {
         // Set only here, because the task has to leave the queue under the host under which it entered.
         host = machine.origin == job.origin ? job.host : settings.host(of: machine.origin)
-        if machine.kind == .stream { host = host.exclusive }
+        if machine.kind == .stream || sendsLargeBody { host = host.exclusive }
         if !hasBegun { started = loop.transport.date() }
         loop.queue.add(task.id, to: host, priority: machine.request.options.priority, isFirst: hasBegun)
+    }
+
+    /// Whether the request needs a connection of its own for its body.
+    private var sendsLargeBody: Bool {
+        if case .none = machine.request.body { return false }
+        return settings.avoidsHTTP2(for: TransferPlan.framing(machine.request, segments))
     }
 
     // MARK: The attempt

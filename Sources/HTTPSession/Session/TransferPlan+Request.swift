@@ -35,8 +35,8 @@ extension TransferPlan {
         let isNegotiated = fields[values: .authorization].contains { $0.lowercased().hasPrefix("negotiate") }
         isolatesConnection =
             isNegotiated || [login, proxyLogin].contains { $0?.schemes.contains(.negotiate) == true }
-        avoidsHTTP2 = isolatesConnection
-        if login == nil, fields[.authorization] == nil { sendCredentialPreemptively(of: request) }
+        avoidsHTTP2 = isolatesConnection || settings.avoidsHTTP2(for: body)
+        if !logins.answersServer, fields[.authorization] == nil { sendCredentialPreemptively(of: request) }
         connectTimeoutMilliseconds = (request.options.connectTimeout ?? settings.configuration.connectTimeout).wholeMilliseconds
         handlesCookies = settings.network.cookieStore != nil && request.options.handlesCookies ?? true
         if case .multipart(let form) = request.body, let throttle = form.throttle, let rate = throttle.bytesPerSecond {
@@ -64,7 +64,7 @@ extension TransferPlan {
         headerLines.append("Authorization: \(value)")
     }
 
-    private static func framing(_ request: TransferRequest, _ segments: [BodySegment]) -> BodyFraming {
+    static func framing(_ request: TransferRequest, _ segments: [BodySegment]) -> BodyFraming {
         if case .none = request.body {
             // A method that anticipates content sends `Content-Length: 0` without it (RFC 9110 section 8.6).
             return [.post, .put, .patch].contains(request.method) ? .length(0) : .none

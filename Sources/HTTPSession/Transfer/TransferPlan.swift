@@ -8,6 +8,18 @@ package struct TransferPlan: Hashable, Sendable {
         case length(Int64)
         /// Chunked over HTTP/1.1, the stream's end over HTTP/2.
         case untilEnd
+
+        /// Whether an HTTP/2 server may answer and reset the stream while the body is still being sent.
+        ///
+        /// The body is longer than the initial window (RFC 9113 section 6.9.2), so the server has to permit its end. libcurl 7.88 then loses responses that
+        /// it receives together with the reset (section 8.1), or while the window is closed.
+        package var exceedsInitialWindow: Bool {
+            switch self {
+            case .none: false
+            case .length(let length): length > 65_535
+            case .untilEnd: true
+            }
+        }
     }
 
     /// A user and password, and the schemes by which the engine may send them.

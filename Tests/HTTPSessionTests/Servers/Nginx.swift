@@ -161,6 +161,10 @@ final class Nginx: Sendable {
                         proxy_pass http://unix:\(folder.file("socket")):/taken;
                     }
                     location = /taken { return 200; }
+                    location = /limited {
+                        client_max_body_size 1m;
+                        return 200;
+                    }
                     location = /compressed {
                         default_type text/plain;
                         gzip on;

@@ -112,24 +112,51 @@ import Testing
         try expectEqual(Data(contentsOf: folder.url("file")), Nginx.pattern(16 << 20))
     }
 
-    @Test func `HTTP/2 uploads with known and unknown length are accepted`() async throws {
+    @Test(arguments: [true, false])
+    func `uploads with known and unknown length are accepted, large ones over HTTP/1.1 unless HTTP/2 is required`(
+        requiresHTTP2: Bool
+    ) async throws {
         let nginx = try Nginx.shared.get()
-        let session = try session(nginx)
+        let session = try session(nginx) { if requiresHTTP2 { $0.httpVersion = .http2 } }
         let endless = RequestBody.stream(length: nil) {
             let made = Counter()
             return AsyncThrowingStream { made.add() > 64 ? nil : Data(count: 16 << 10) }
         }
-        for body in [RequestBody.data(Data(count: 3 << 20)), endless] {
+        for (body, isSmall) in [
+            (RequestBody.data(Data(count: 65_535)), true), (.data(Data(count: 65_536)), false),
+            (.data(Data(count: 3 << 20)), false), (endless, false),
+        ] {
             let response = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/sink"), method: .put, body: body))
                 .response
             expectEqual(response.statusCode, 200)
-            expectEqual(response.metrics.transactions.first?.networkProtocolName, "h2")
+            expectEqual(response.metrics.transactions.first?.networkProtocolName, isSmall || requiresHTTP2 ? "h2" : "http/1.1")
         }
+    }
+
+    @Test(arguments: [HTTPRequest.Method.post, .put]) func `no early response to many large uploads at once is lost`(
+        method: HTTPRequest.Method
+    ) async throws {
+        let nginx = try Nginx.shared.get()
+        let session = try session(nginx) { $0.retryPolicy = .never }
+        // The host has spoken HTTP/2, whose requests share a connection.
+        _ = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
+        let request = TransferRequest(url: try nginx.tlsURL("/limited"), method: method, body: .data(Data(count: 2 << 20)))
+        for _ in 0..<4 {
+            let tasks = (0..<8).map { _ in session.dataTask(for: request) }
+            for task in tasks {
+                let response = try await task.response
+                expectEqual(response.statusCode, 413)
+                expectEqual(response.metrics.transactions.map(\.networkProtocolName), ["http/1.1"])
+            }
+        }
+        // Small requests continue over HTTP/2.
+        let small = try await session.dataTask(for: TransferRequest(url: nginx.tlsURL("/1k"))).response
+        expectEqual(small.metrics.transactions.map(\.networkProtocolName), ["h2"])
     }
 
     @Test func `an HTTP/2 response sent before the complete request was read is the task's response`() async throws {
         let nginx = try Nginx.shared.get()
-        let session = try session(nginx)
+        let session = try session(nginx) { $0.httpVersion = .http2 }
         let body = RequestBody.data(Data(count: 4 << 20))
         // One request at a time: libcurl 7.88 may lose a response if it reads a stream's end while it handles another stream.
         for target in ["/status/404", "/status/204", "/echo-headers", "/compressed"] {
@@ -146,7 +173,7 @@ import Testing
     @Test func `an HTTP/2 success sent before a complete PUT was read is no success`() async throws {
         let nginx = try Nginx.shared.get()
         let policy = RetryPolicy(maximumRetries: 9, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
-        let session = try session(nginx) { $0.retryPolicy = policy }
+        let session = try session(nginx) { ($0.httpVersion, $0.retryPolicy) = (.http2, policy) }
         let body = RequestBody.data(Data(count: 16 << 20))
         for target in ["/status/204", "/echo-headers", "/compressed"] {
             let task = session.dataTask(for: TransferRequest(url: try nginx.tlsURL(target), method: .put, body: body))
