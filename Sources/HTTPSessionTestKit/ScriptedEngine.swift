@@ -74,6 +74,7 @@ final class ScriptedEngine: TransferEngine {
 
     // Each transfer has a connection of its own, and no connection is kept.
     func allowMultiplexing() {}
+    func allowConnections(beyondLimit count: Int) {}
     func networkChanged() {}
 
     func close() -> [any Sendable] {

@@ -15,6 +15,9 @@ public struct SessionConfiguration: Sendable {
     ///
     /// Over HTTP/2, requests share a connection. Each stream task has a connection of its own. If the host supports HTTP/2, one connection remains
     /// for all other requests.
+    ///
+    /// A suspended task keeps its connection. If other tasks wait for the host, it yields its place to them one second after its suspension, and
+    /// continues at once when it is resumed. The host may therefore have more connections than this, up to ``maximumConnections``.
     public var maximumConnectionsPerHost = 6
     /// The largest number of connections and of running transfers of the session, from 1 to 10,000; 256 by default.
     public var maximumConnections = 256

@@ -44,7 +44,8 @@ final class CurlEngine {
     private var unwatched: [CurlTransfer] = []
     /// The transfers whose pauses have changed.
     private var unsettled: [CurlTransfer] = []
-    private var hasRaisedLimit = false
+    /// The number of connections beyond a host's limit.
+    private var (multiplexedConnections, yieldedConnections) = (0, 0)
     private var isClosed = false
     // Unchecked: as above.
     @exclusivity(unchecked) private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
@@ -92,8 +93,19 @@ final class CurlEngine {
     /// Adds one connection per host, once a host speaks HTTP/2. The queue then admits its requests beside transfers that use a connection each.
     /// Without the additional connection, an admitted request could wait in libcurl while its timeout runs.
     func allowMultiplexing() {
-        guard !hasRaisedLimit, let limit = network.maximumConnectionsPerHost else { return }
-        hasRaisedLimit = (try? set(CURLMOPT_MAX_HOST_CONNECTIONS, limit + 1)) != nil
+        guard multiplexedConnections == 0 else { return }
+        multiplexedConnections = 1
+        raiseLimit()
+    }
+
+    func allowConnections(beyondLimit count: Int) {
+        yieldedConnections = count
+        raiseLimit()
+    }
+
+    private func raiseLimit() {
+        guard let limit = network.maximumConnectionsPerHost else { return }
+        try? set(CURLMOPT_MAX_HOST_CONNECTIONS, limit + multiplexedConnections + yieldedConnections)
     }
 
     /// Marks idle connections as stale, because they may be dead after a change of the network. libcurl before 8.16 cannot be notified, so each

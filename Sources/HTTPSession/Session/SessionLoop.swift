@@ -52,6 +52,8 @@ final class SessionLoop {
     var followers: Set<ConnectionEnds> = []
     /// The time at which connections are judged again.
     var nextJudgment: Int64?
+    /// The suspended transfers that have their places in the queue, and the times at which they were suspended.
+    var suspendedTransfers: [UInt64: Int64] = [:]
     private var isInvalidating = false
     private var hasEnded = false
 
@@ -125,14 +127,15 @@ final class SessionLoop {
         for command in mailbox.takeAll(staysAwake: true) { handle(command) }
         engine.advance()
         if nextDeadline <= now { expire() }
-        while admit() { engine.advance() }
+        repeat { while admit() { engine.advance() } } while yieldPlaces()
         // After its last task, the session may not be used for long, and the program may end.
         let handover = outbox.flush(releasing: &released, now: runs.isEmpty ? nil : now)
         hasReleasedCore = false
         if runs.isEmpty { recentResponses.removeAll() } else { recentResponses.expire(now: now) }
         if isInvalidating, runs.isEmpty { hasEnded = true }
         guard !hasEnded else { return }
-        let deadline = min(nextDeadline, queue.deadline ?? .max, handover ?? .max, recentResponses.deadline ?? .max)
+        let deadline = min(
+            nextDeadline, queue.deadline ?? .max, placeDeadline ?? .max, handover ?? .max, recentResponses.deadline ?? .max)
         // Results of this wait are reported with the time at its end, not at its beginning.
         engine.wait(until: mailbox.mayWait() ? deadline : now, idleness: idleness, hasCommands: { !mailbox.isEmpty }) {
             now = transport.now()
@@ -142,7 +145,7 @@ final class SessionLoop {
     /// The waits of the session, for an engine that may let time pass.
     private func idleness() -> SessionIdleness {
         var idleness = SessionIdleness()
-        idleness.deadline = queue.deadline ?? .max
+        idleness.deadline = min(queue.deadline ?? .max, placeDeadline ?? .max)
         for run in runs.values {
             run.addWaits(to: &idleness)
             // Without a transfer, there is nothing to judge.

@@ -29,6 +29,8 @@ final class TaskDriver {
     /// Whether the sink is full, or the source empty, until they report that they are ready.
     var waitsForSink = false
     var waitsForSource = false
+    /// Whether the suspended transfer has yielded its place in the queue.
+    var hasYieldedPlace = false
     private var isPerforming = false
 
     init(_ task: TransferTask, _ job: TaskJob, loop: SessionLoop) {
@@ -75,13 +77,17 @@ final class TaskDriver {
         case .enqueue: enqueue(hasBegun: false)
         case .enqueueFirst: enqueue(hasBegun: true)
         case .dequeue: loop.queue.remove(task.id)
-        case .releaseQueueSlot: loop.queue.release(task.id, from: host, isAbandoned: false, now: loop.now)
-        case .releaseQueueSlotDuringLookup: loop.queue.release(task.id, from: host, isAbandoned: true, now: loop.now)
+        case .releaseQueueSlot: releaseQueueSlot(isAbandoned: false)
+        case .releaseQueueSlotDuringLookup: releaseQueueSlot(isAbandoned: true)
         case .recordResolvedName: loop.queue.nameResolved(task.id, to: host, now: loop.now)
         case .reportStalledLookup: if host.needsLookup { loop.nameIsUnanswered(host) }
         case .startTransfer: start()
-        case .suspendTransfer: transfer?.hold(true)
-        case .resumeTransfer: transfer?.hold(false)
+        case .suspendTransfer:
+            if !hasYieldedPlace { loop.suspendedTransfers[task.id] = loop.now }
+            transfer?.hold(true)
+        case .resumeTransfer:
+            loop.suspendedTransfers[task.id] = nil
+            transfer?.hold(false)
         case .checkRoutes: loop.scheduleAttemptJudgment()
         case .abandon: abandon()
         case .abandonSilently: abandonSilently()
@@ -156,6 +162,13 @@ final class TaskDriver {
     private var sendsLargeBody: Bool {
         if case .none = machine.request.body { return false }
         return settings.avoidsHTTP2(for: TransferPlan.framing(machine.request, segments))
+    }
+
+    private func releaseQueueSlot(isAbandoned: Bool) {
+        loop.suspendedTransfers[task.id] = nil
+        guard hasYieldedPlace else { return loop.queue.release(task.id, from: host, isAbandoned: isAbandoned, now: loop.now) }
+        hasYieldedPlace = false
+        loop.releaseYieldedPlace()
     }
 
     // MARK: The attempt

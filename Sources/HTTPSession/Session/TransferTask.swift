@@ -179,6 +179,9 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     /// A running transfer pauses: its connection stays open, and libcurl may keep up to 32 MB of an HTTP/2 stream in memory. If the request was sent,
     /// the head of the response may still arrive. If the request was not sent, it remains unsent, and ``resume()`` queues it again. The timeouts are
     /// paused, except the resource timeout. A wait before a retry continues and is not shortened.
+    ///
+    /// If other tasks wait for the host's connections (``SessionConfiguration/maximumConnectionsPerHost``), the task yields its place to them one second
+    /// after its suspension. It keeps its connection, and continues at once when it is resumed.
     public func suspend() { core.post(.suspend(id)) }
 
     /// Cancels the task: it fails with ``HTTPSessionError/Code/cancelled``, unless it has finished.

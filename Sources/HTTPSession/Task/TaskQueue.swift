@@ -99,6 +99,8 @@ package struct TaskQueue: Sendable {
     private var abandonedLookups: [Int64] = []
     /// The number of running tasks.
     package private(set) var running = 0
+    /// The number of suspended transfers that have yielded their places and have kept their connections.
+    package private(set) var yielded = 0
     /// The number of waiting tasks.
     package var waiting: Int { positions.count }
 
@@ -149,7 +151,7 @@ package struct TaskQueue: Sendable {
         guard !positions.isEmpty else { return nil }
         // This runs even if no task may start: ``deadline`` must not stay in the past.
         abandonedLookups.removeAll { $0 <= now }
-        guard running < limits.total else { return nil }
+        guard running + yielded < limits.total else { return nil }
         for priority in TransferRequest.Priority.allCases.reversed() {
             // The hosts take turns, so that one with a long line does not delay the others.
             for offset in lines.indices {
@@ -176,12 +178,39 @@ package struct TaskQueue: Sendable {
     /// The time at which ``admit(now:)`` may return another task without a further event; `nil` if only an event can change that.
     package var deadline: Int64? { positions.isEmpty ? nil : abandonedLookups.min() }
 
-    private func mayStart(_ index: Int, _ now: Int64) -> Bool {
-        if lines[index].isMultiplexed {
-            guard lines[index].running < limits.perMultiplexedHost else { return false }
-        } else {
-            guard lines[index].running + siblingConnections(of: index) < limits.perHost else { return false }
+    private func isFull(_ index: Int) -> Bool {
+        lines[index].isMultiplexed
+            ? lines[index].running >= limits.perMultiplexedHost
+            : lines[index].running + siblingConnections(of: index) >= limits.perHost
+    }
+
+    /// Whether a transfer to this host holds a place for which a task waits.
+    package func isWanted(_ host: Host) -> Bool {
+        guard !positions.isEmpty, running + yielded < limits.total else { return false }
+        return [host, host.sibling].contains { host in
+            guard let index = indices[host] else { return false }
+            return isFull(index) && lines[index].waiting.contains { $0.first != nil }
         }
+    }
+
+    /// Frees the place of a suspended transfer, which keeps its connection. It counts no longer for its host, but for the total.
+    ///
+    /// - Returns: Whether it has done so: not for a task that resolves the name of its host.
+    package mutating func yield(_ id: ID, from host: Host) -> Bool {
+        guard running > 0, let index = index(of: host), lines[index].running > 0, lines[index].resolver != id else {
+            return false
+        }
+        running -= 1
+        lines[index].running -= 1
+        yielded += 1
+        return true
+    }
+
+    /// A transfer that has yielded its place has ended.
+    package mutating func releaseYielded() { yielded -= 1 }
+
+    private func mayStart(_ index: Int, _ now: Int64) -> Bool {
+        guard !isFull(index) else { return false }
         guard needsLookup(index, now) else { return true }
         return lines[index].resolver == nil && lookups + abandonedLookups.count < limits.lookups
     }

@@ -67,6 +67,8 @@ package protocol TransferEngine: AnyObject {
     func wait(until deadline: Int64?, idleness: () -> SessionIdleness, hasCommands: () -> Bool, awake: () -> Void)
     /// Prepares for requests that share a connection, after a host has used HTTP/2.
     func allowMultiplexing()
+    /// Allows connections beyond the limit of a host: those of suspended transfers that have yielded their places.
+    func allowConnections(beyondLimit count: Int)
     /// The network has changed: connections that are idle may be dead, and names may have other addresses.
     func networkChanged()
     /// Ends every transfer without a call to its receiver.

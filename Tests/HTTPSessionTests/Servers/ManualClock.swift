@@ -63,6 +63,7 @@ final class ManualClock: SessionTransport {
         }
 
         func allowMultiplexing() { engine.allowMultiplexing() }
+        func allowConnections(beyondLimit count: Int) { engine.allowConnections(beyondLimit: count) }
         func networkChanged() { engine.networkChanged() }
         func close() -> [any Sendable] { engine.close() }
     }

@@ -1,10 +1,11 @@
 import EventLoop
 import Expectations
 import Foundation
-import HTTPSession
 import HTTPSessionTestKit
 import HTTPTypes
 import Testing
+
+@testable import HTTPSession
 
 /// Counts the requests that a server handles at the same time.
 private final class ConcurrencyCounter: Sendable {
@@ -46,6 +47,68 @@ private final class ConcurrencyCounter: Sendable {
         for task in tasks { _ = try await task.response }
         expectEqual(server.seen.connections, 3)
         expectEqual(server.requests.count, 10)
+    }
+
+    @Test func `suspended tasks yield their places after a second, and continue on their connections`() async throws {
+        let gate = try Gate()
+        let server = try TestServer { request in
+            request.path == "/get" ? StubResponse(body: "x") : StubResponse(body: .pattern(1_000)).bodyHeld(by: gate)
+        }
+        let clock = ManualClock()
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration {
+                $0.transport = clock
+                $0.maximumConnectionsPerHost = 2
+            })
+        // A POST and a stream could not start over.
+        let post = session.dataTask(for: TransferRequest(url: server.url("/post"), method: .post, body: .data(Data("x".utf8))))
+        let paused = [post, session.dataTask(for: request(server, "/data"))]
+        try await server.awaitRequests(2)
+        for task in paused { task.suspend() }
+        let waiting = (0..<3).map { _ in session.dataTask(for: request(server, "/get")) }
+        let other = try TestServer { _ in StubResponse() }
+        // When another server has responded, the session's thread has handled all of them.
+        _ = try await session.dataTask(for: request(other)).response
+        clock.advance(by: .seconds(1))
+        for task in waiting { try await expectEqual(task.response.data, Data("x".utf8)) }
+        for task in paused { task.resume() }
+        gate.open()
+        for task in paused {
+            let response = try await task.response
+            expectEqual(response.data.count, 1_000)
+            expectEqual(response.metrics.transactions.count, 1)
+        }
+        expectEqual(server.requests.count, 5)
+        #expect(server.seen.connections <= 4)
+        // The places are those of before.
+        let held = (0..<4).map { _ in session.dataTask(for: request(server, "/get")) }
+        for task in held { _ = try await task.response }
+    }
+
+    @Test func `a place is yielded only if a task waits for it, and no more connections are made than maximumConnections`()
+        async throws
+    {
+        let gate = try Gate()
+        let server = try TestServer { _ in StubResponse(body: .pattern(1_000)).bodyHeld(by: gate) }
+        let clock = ManualClock()
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration {
+                $0.transport = clock
+                ($0.maximumConnectionsPerHost, $0.maximumConnections) = (2, 3)
+            })
+        let tasks = (0..<5).map { session.dataTask(for: request(server, "/\($0)")) }
+        try await server.awaitRequests(2)
+        let first = tasks.filter { $0.state == .running }
+        for task in first { task.suspend() }
+        clock.advance(by: .seconds(2))
+        try await server.awaitRequests(3)
+        clock.advance(by: .seconds(5))
+        expectEqual(server.seen.connections, 3)
+        for task in first { task.resume() }
+        gate.open()
+        for task in tasks { try await expectEqual(task.response.data.count, 1_000) }
+        expectEqual(server.requests.count, 5)
+        #expect(server.seen.connections <= 3)
     }
 
     @Test func `maximumConnections limits the connections of all hosts together`() async throws {

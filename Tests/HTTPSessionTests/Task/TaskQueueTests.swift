@@ -37,6 +37,28 @@ extension TaskQueue {
         expectEqual(queue.running, 5)
     }
 
+    @Test func `a suspended transfer yields its place to a task that waits for it, and still counts for the total`() {
+        var queue = queue(total: 4, perHost: 2)
+        for id in [1, 2, 3] as [UInt64] { queue.add(id, to: one, priority: .default) }
+        expectEqual(queue.admitAll(), [1, 2])
+        #expect(queue.isWanted(one) && queue.isWanted(one.exclusive) && !queue.isWanted(other))
+        let hasYielded = queue.yield(1, from: one)
+        #expect(hasYielded)
+        expectEqual(queue.admitAll(), [3])
+        #expect(!queue.isWanted(one))
+        for id in [4, 5] as [UInt64] { queue.add(id, to: one, priority: .default) }
+        #expect(queue.isWanted(one))
+        _ = queue.yield(2, from: one)
+        expectEqual(queue.admitAll(), [4])
+        // Four connections exist, two of them without a place.
+        #expect(!queue.isWanted(one) && queue.running == 2 && queue.yielded == 2)
+        expectEqual(queue.admitAll(), [])
+        queue.releaseYielded()
+        #expect(queue.isWanted(one))
+        queue.release(3, from: one, isAbandoned: false, now: 0)
+        expectEqual(queue.admitAll(), [5])
+    }
+
     @Test func `a task that has begun starts before others of its priority`() {
         var queue = queue(perHost: 1)
         queue.add(1, to: one, priority: .default)

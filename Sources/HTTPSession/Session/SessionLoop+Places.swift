@@ -1,0 +1,35 @@
+/// The places of suspended transfers in the queue.
+///
+/// Without this, six suspended downloads would keep all further requests to their host from starting. A suspended transfer therefore yields its place to a
+/// task that waits for it, and keeps its connection: the host may then have more connections than the configuration allows, but the session not.
+extension SessionLoop {
+    /// The time for which a suspended transfer keeps its place, in nanoseconds.
+    static let placeDuration: Int64 = 1_000_000_000
+
+    /// The time at which the next suspended transfer may yield its place; `nil` if nobody waits for one.
+    var placeDeadline: Int64? {
+        guard !suspendedTransfers.isEmpty, queue.waiting > 0 else { return nil }
+        return suspendedTransfers.lazy.filter { entry in self.run(entry.key).map { self.queue.isWanted($0.host) } ?? false }
+            .map { $0.value + SessionLoop.placeDuration }.min()
+    }
+
+    /// Gives the places of suspended transfers to tasks that wait for them. - Returns: Whether a place has become free.
+    func yieldPlaces() -> Bool {
+        guard !suspendedTransfers.isEmpty, queue.waiting > 0 else { return false }
+        let due = suspendedTransfers.filter { $0.value + SessionLoop.placeDuration <= now }
+        for (id, _) in due.sorted(by: { ($0.value, $0.key) < ($1.value, $1.key) }) {
+            guard let run = run(id), queue.isWanted(run.host), queue.yield(id, from: run.host) else { continue }
+            run.hasYieldedPlace = true
+            suspendedTransfers[id] = nil
+            engine.allowConnections(beyondLimit: queue.yielded)
+            return true
+        }
+        return false
+    }
+
+    /// The transfer of a task that has yielded its place has ended.
+    func releaseYieldedPlace() {
+        queue.releaseYielded()
+        engine.allowConnections(beyondLimit: queue.yielded)
+    }
+}
