@@ -9,6 +9,7 @@ extension FuzzDriver {
         try checkValue(text)
         try checkLocation(text)
         try checkLines(input)
+        try checkCookie(input)
         guard let head = ResponseHead(bytes: input) else { return }
         try require((0...999).contains(head.statusCode), "status \(head.statusCode)")
         try checkHead(head)
@@ -50,6 +51,24 @@ extension FuzzDriver {
                 try require(error.code == .badServerResponse, "error: \(error)")
             }
         }
+    }
+
+    /// A `Set-Cookie` field: its cookie is read from its line of a file, and sent as stored.
+    private static func checkCookie(_ input: [UInt8]) throws {
+        guard let url = URL(string: "https://www.host.example/a/b"), let scope = CookieScope(url),
+            let line = SetCookie(input, now: 1_700_000_000)?.line(
+                for: scope, maySetSecure: true, isPublicSuffix: { $0.count < 8 })
+        else { return }
+        try require(line.bytes.count { $0 == 0x09 } == 6 && line.maySend, "the line \(line.text.debugDescription)")
+        try require(Cookie(line: line.text) != nil, "the line \(line.text.debugDescription) is no cookie")
+        let list = CookieList([line], now: 0)
+        for sent in list.lines(for: scope, isSecure: true, at: 0) {
+            try require(
+                !sent.pair.contains { $0 < 0x20 || $0 == 0x7F || $0 == UInt8(ascii: ";") },
+                "the pair of \(sent.text.debugDescription)")
+        }
+        let other = URL(string: "https://other.example/a/b").flatMap { CookieScope($0) }
+        try require(other.map { list.lines(for: $0, isSecure: true, at: 0).isEmpty } != false, "a cookie for another host")
     }
 
     private static let now = Date(timeIntervalSince1970: 1_700_000_000)
