@@ -51,6 +51,9 @@ struct HTTPSessionExamples {
         for await progress in download.progress { print(progress.fractionCompleted as Any) }
         try await download.file()
 
+        let progress = download.currentProgress
+        if let total = progress.expectedToReceive { print("\(progress.bytesReceived) of \(total) bytes") }
+
         print("user", user.name)
         print("order", order.id as Any)
     }
@@ -191,6 +194,26 @@ struct HTTPSessionExamples {
         configuration.clientIdentity = try ClientIdentity(pkcs12File: file, passphrase: "secret")
         let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", configuration: configuration)
         print(try await session.get("users/7").string())
+    }
+
+    static func showPEMIdentity() async throws {
+        let certificate = URL(fileURLWithPath: "/etc/myapp/client.pem")
+        let key = URL(fileURLWithPath: "/etc/myapp/client.key")
+        var configuration = SessionConfiguration()
+
+        configuration.clientIdentity = try ClientIdentity(certificateFile: certificate, privateKeyFile: key)
+
+        let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", configuration: configuration)
+        print(try await session.get("users/7").string())
+    }
+
+    static func allowHTTP() async throws {
+        var configuration = SessionConfiguration()
+
+        configuration.insecureHTTP = .allowed(for: "printer.local", "192.0.2.9")
+
+        let session = try HTTPSessionManager(baseURL: "http://printer.local/", configuration: configuration)
+        print(try await session.get("status").string())
     }
 
     static func trustOwnRoots(_ file: URL) async throws {

@@ -77,6 +77,7 @@ extension SessionConfiguration: CustomStringConvertible, CustomDebugStringConver
                 "maximumConnectionsPerHost": maximumConnectionsPerHost, "connectTimeout": connectTimeout,
                 "requestTimeout": requestTimeout, "resourceTimeout": resourceTimeout, "handlerTimeout": handlerTimeout,
                 "retryPolicy": retryPolicy, "waitsForConnectivity": waitsForConnectivity,
+                "connectivityTimeout": connectivityTimeout,
                 "additionalHeaderFields": additionalHeaderFields.map(\.name.rawName),
                 "forwardedHeaderFields": forwardedHeaderFields.map(\.rawName).sorted(), "cookies": cookies,
                 "hstsFile": hstsFile as Any, "resumeDirectory": resumeDirectory as Any,

@@ -62,7 +62,8 @@ public final class HTTPSessionManager: Sendable {
     ///     only in programs that have a main loop (`dispatchMain()`, `RunLoop.main.run()`).
     ///   - completionGroup: The group that every callback enters, and leaves when it has run.
     ///   - credentials: The store of credentials. Several sessions may share it.
-    ///   - reachability: The monitor of the network path. Without one, the session does not recognize cellular or expensive networks, and tasks do
+    ///   - reachability: The monitor of the network path. With one, tasks wait for a network: data tasks for 60 s
+    ///     (``SessionConfiguration/connectivityTimeout``), downloads and uploads until their resource timeout. Without one, the session does not recognize cellular or expensive networks, and tasks do
     ///     not wait for a network. A lookup without a network then fails with ``HTTPSessionError/Code/cannotFindHost`` instead of
     ///     ``HTTPSessionError/Code/notConnected``. The outcomes of transfers are reported to the monitor: for its `ServerMonitor`s of the
     ///     same host and port, a response counts as a successful probe, and a failure to connect causes a probe at once.

@@ -1,4 +1,5 @@
 import HTTPSession
+import HTTPTypes
 
 extension ReceivedRequest {
     /// The request of an attempt, as it would be sent over HTTP/1.1, without its body. `cookies` are those of the session's store.
@@ -29,6 +30,9 @@ extension ReceivedRequest {
         else { return nil }
         return HeaderField("Authorization", value)
     }
+
+    /// Whether a session may send the request twice (`TransferRequest.isIdempotent`).
+    var isIdempotent: Bool { self["idempotency-key"] != nil || HTTPRequest.Method(method)?.isIdempotent == true }
 
     /// The bytes of request line and fields.
     var headLength: Int64 {

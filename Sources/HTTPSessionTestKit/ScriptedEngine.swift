@@ -49,16 +49,13 @@ final class ScriptedEngine: TransferEngine {
         var rounds = 0
         repeat {
             var hasMoved = false
-            let (isUnreachable, now) = (isUnreachable, now)
-            for transfer in transfers where transfer.step(now: now, isUnreachable: isUnreachable) { hasMoved = true }
+            let (path, now) = (path?.currentPath, now)
+            for transfer in transfers where transfer.step(now: now, path: path) { hasMoved = true }
             guard hasMoved else { return }
             rounds += 1
         } while rounds < ScriptedEngine.roundsPerTurn
         isDirty = true
     }
-
-    /// Whether the session's machine has no route to others.
-    private var isUnreachable: Bool { path?.currentPath?.status == .unsatisfied }
 
     func wait(until deadline: Int64?, idleness: () -> SessionIdleness, hasCommands: () -> Bool, awake: () -> Void) {
         defer { awake() }

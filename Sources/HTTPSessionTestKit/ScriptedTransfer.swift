@@ -1,5 +1,6 @@
 import EventLoop
 import HTTPSession
+import Reachability
 
 /// One attempt of a scripted session. It reads the request's body, takes the response from the script, and delivers the response piece
 /// by piece.
@@ -31,6 +32,8 @@ final class ScriptedTransfer: Transfer {
     /// The time at which the present delay ends.
     private var resumesAt: Int64?
     private var connectedAt: Int64?
+    /// The index of the interface over which the path led when the connection was made.
+    private var interface: UInt32?
     private var firstByteAt: Int64?
     private var bodyBytes: Int64 = 0
     private var headBytes: Int64 = 0
@@ -95,18 +98,30 @@ final class ScriptedTransfer: Transfer {
     var deadline: Int64? { isHeld || isReceiverFull || phase == .ended ? nil : resumesAt }
 
     /// Takes the next step. - Returns: `false` if no step was left.
-    func step(now: Int64, isUnreachable: Bool) -> Bool {
+    func step(now: Int64, path: NetworkPath?) -> Bool {
         guard !isHeld else { return false }
-        let isUnreachable = isUnreachable && plan.watchesRoute
+        let isUnreachable = plan.watchesRoute && path?.status == .unsatisfied
         switch phase {
         case .connecting: return connect(now: now, isUnreachable: isUnreachable)
         case .sending where isUnreachable, .answering where isUnreachable:
             finish(connectedAt == nil ? StubFailure.noPath(engine.path) : StubFailure.routeLost)
             return true
+        case .sending where hasMoved(path), .answering where hasMoved(path):
+            finish(StubFailure.routeLost)
+            return true
         case .sending: return isSourceEmpty ? false : send(now: now)
         case .answering: return isReceiverFull ? false : answer(now: now)
         case .ended: return false
         }
+    }
+
+    /// Whether a session over the network would end the connection: its interface is gone, or the path leads over another one and the request is safe
+    /// to repeat.
+    private func hasMoved(_ path: NetworkPath?) -> Bool {
+        guard plan.watchesRoute, let interface, let path, let present = path.interface, present.index != interface else {
+            return false
+        }
+        return !path.interfaces.contains { $0.index == interface } || request.isIdempotent
     }
 
     private func connect(now: Int64, isUnreachable: Bool) -> Bool {
@@ -155,6 +170,7 @@ final class ScriptedTransfer: Transfer {
     private func accept(_ response: StubResponse, now: Int64) {
         self.response = response
         connectedAt = now
+        interface = engine.path?.currentPath?.interface?.index
         receiver.transferConnected()
     }
 

@@ -1,6 +1,7 @@
 import EventLoop
 public import FoundationEssentials
 package import HTTPSession
+public import HTTPTypes
 package import Reachability
 
 /// A transport without a socket. It answers the requests of a session from a script, and the test controls its time.
@@ -21,7 +22,8 @@ package import Reachability
 /// its own.
 ///
 /// Give the session the monitor of a `ScriptedNetwork` (ReachabilityTestKit). If its path is unsatisfied, new connections fail as without a
-/// route, and connections in use end. Tasks that wait for connectivity continue when the path is satisfied again; no server is probed.
+/// route, and connections in use end. If the path moves to another interface, connections over the former one end: all if the path does not
+/// list that interface any more, otherwise those whose request is idempotent. Tasks that may not use the new interface wait for another one. Tasks that wait for connectivity continue when the path is satisfied again; no server is probed.
 ///
 /// The random numbers of a session, which spread retries, begin with the transport's seed. If a test awaits each request before the next one, two
 /// runs have the same ``elapsedTime``. In automatic time, time may pass between two requests that the test does not await; manual time prevents it.
@@ -82,9 +84,9 @@ public final class ScriptedTransport: Sendable {
     ///   - path: the path, or an absolute URL, with or without a query. Without a query, any query matches. With a query, the request has the same
     ///     names and values, in any order; only values of one name keep their order. `/users?` matches requests without a query. An absolute URL
     ///     also matches scheme, host and port: the case of scheme and host does not matter, and the default port may be omitted.
-    ///   - method: the method, in any case; `nil` for any method.
+    ///   - method: the method; `nil` for any method.
     ///   - responses: the responses.
-    public func stub(_ path: String, method: String? = nil, with responses: StubResponse...) {
+    public func stub(_ path: String, method: HTTPRequest.Method? = nil, with responses: StubResponse...) {
         add(Stub(matcher: .path(StubPattern(path), method: method), responses: responses))
     }
 
@@ -161,7 +163,7 @@ extension ScriptedTransport {
 
     private struct Stub: Sendable {
         enum Matcher: Sendable {
-            case path(StubPattern, method: String?)
+            case path(StubPattern, method: HTTPRequest.Method?)
             case predicate(@Sendable (ReceivedRequest) -> Bool)
         }
 
@@ -171,7 +173,7 @@ extension ScriptedTransport {
 
         var name: String {
             switch matcher {
-            case .path(let path, let method): "\(method ?? "any method of") \(path.text)"
+            case .path(let path, let method): "\(method?.rawValue ?? "any method of") \(path.text)"
             case .predicate: "requests that a closure chooses"
             }
         }
@@ -202,8 +204,7 @@ extension ScriptedTransport {
         for index in stubs.indices.reversed() where !stubs[index].responses.isEmpty {
             switch stubs[index].matcher {
             case .path(let path, let method):
-                let isMethod = method == nil || method?.uppercased() == request.method.uppercased()
-                guard isMethod, path.matches(address) else { continue }
+                guard method.map({ $0.rawValue == request.method }) ?? true, path.matches(address) else { continue }
             case .predicate(let predicate):
                 guard isComplete else { return .later }
                 guard predicate(request) else { continue }

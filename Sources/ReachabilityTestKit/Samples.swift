@@ -12,6 +12,20 @@ extension NetworkPath {
     public static func unsatisfied(_ cause: Cause) -> NetworkPath { NetworkPath(status: .unsatisfied, cause: cause) }
 }
 
+extension ServerStatus {
+    /// Returns the status of a server that answers, by default at 192.0.2.1 over a wired interface after 10 ms.
+    public static func up(
+        at address: IPAddress = IPAddress(v4: 0xc000_0201), over interface: NetworkInterface = .wired(),
+        roundTrip: Duration = .milliseconds(10)
+    ) -> ServerStatus { .up(via: Route(address: address, interface: interface, roundTrip: roundTrip)) }
+
+    /// Returns the status of a server that answers, but with a fault; its route is that of ``up(at:over:roundTrip:)``.
+    public static func degraded(
+        _ cause: Cause, at address: IPAddress = IPAddress(v4: 0xc000_0201), over interface: NetworkInterface = .wired(),
+        roundTrip: Duration = .milliseconds(10)
+    ) -> ServerStatus { .degraded(via: Route(address: address, interface: interface, roundTrip: roundTrip), cause) }
+}
+
 extension NetworkInterface {
     /// Returns a routable wired interface.
     public static func wired(_ name: String = "eth0", index: UInt32 = 2) -> NetworkInterface { routable(name, index, .wired) }

@@ -109,6 +109,70 @@ final class ScriptedDownloadTests {
         expectEqual(transport.requests.map { $0["range"] }, [nil, "bytes=100000-"])
     }
 
+    /// A download from 100,000 of 300,000 bytes on, whose connection was made over Wi-Fi.
+    private func halfDownload(_ network: ScriptedNetwork, _ change: (inout TransferRequest) -> Void) async throws -> TransferTask
+    {
+        let reply = StubResponse(body: .pattern(300_000)).servingRanges(entityTag: "\"v1\"")
+        var stalling = reply
+        stalling.body.segments = [
+            .pattern(from: 0, count: 100_000), .wait(.gate(try Gate())), .pattern(from: 100_000, count: 200_000),
+        ]
+        transport.stub("/big.bin", with: stalling, reply)
+        var request = TransferRequest(url: try #require(URL(string: "https://api.example.com/big.bin")))
+        change(&request)
+        let task = try session(network).downloadTask(for: request, to: file)
+        await transport.waitUntilIdle()
+        #expect(task.state == .running && transport.requests.count == 1)
+        return task
+    }
+
+    @Test func `a download pauses when the path moves to cellular, which it may not use, and continues over Wi-Fi`() async throws
+    {
+        let network = ScriptedNetwork(.satisfied(over: .wifi()))
+        let task = try await halfDownload(network) { $0.options.allowsCellularAccess = false }
+        network.publish(.satisfied(over: .cellular()))
+        await transport.waitUntilIdle()
+        expectEqual(task.state, .waitingForConnectivity)
+        expectEqual(task.currentProgress.bytesReceived, 100_000)
+        network.publish(.satisfied(over: .wifi()))
+        _ = try await task.response
+        try expectEqual(Data(contentsOf: file), Data(StubBody.patternBytes(from: 0, count: 300_000)))
+        expectEqual(transport.requests.map { $0["range"] }, [nil, "bytes=100000-"])
+    }
+
+    @Test func `a download that may use cellular continues over it at once`() async throws {
+        let network = ScriptedNetwork(.satisfied(over: .wifi()))
+        let task = try await halfDownload(network) { _ in }
+        network.publish(.satisfied(over: .cellular()))
+        _ = try await task.response
+        expectEqual(transport.requests.map { $0["range"] }, [nil, "bytes=100000-"])
+    }
+
+    @Test(arguments: [(true, nil), (false, HTTPSessionError.Code.connectionLost)])
+    func `a POST stays on its interface while the path lists it, and fails with it`(
+        _ isListed: Bool, _ failure: HTTPSessionError.Code?
+    ) async throws {
+        let network = ScriptedNetwork(.satisfied(over: .wifi()))
+        let gate = try Gate()
+        transport.stub(
+            "/orders", method: .post, with: StubResponse(body: StubBody([.wait(.gate(gate)), .bytes(Array("done".utf8))])))
+        let task = try session(network).post("/orders", json: ["item": "tea"])
+        await transport.waitUntilIdle()
+        let (wifi, cellular) = (NetworkInterface.wifi(), NetworkInterface.cellular())
+        network.publish(
+            NetworkPath(
+                status: .satisfied, interface: cellular, supportsDNS: true, interfaces: isListed ? [cellular, wifi] : [cellular]))
+        await transport.waitUntilIdle()
+        gate.open()
+        do {
+            let text = try await task.string()
+            expectEqual(text, failure == nil ? "done" : "no error")
+        } catch {
+            expectEqual(error.code, failure)
+        }
+        expectEqual(transport.requests.count, 1)
+    }
+
     @Test func `a path that may not be used is waited out`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .cellular()))
         var request = TransferRequest(url: try #require(URL(string: "https://api.example.com/")))

@@ -66,9 +66,9 @@ struct ScriptedStubTests {
         #expect(try await !Self.matches(stub, url))
     }
 
-    @Test func `methods match in any case`() async throws {
+    @Test func `a stub with a method answers requests with this method only`() async throws {
         let transport = ScriptedTransport { _ in StubResponse(404) }
-        transport.stub("/a", method: "post", with: StubResponse(201))
+        transport.stub("/a", method: .post, with: StubResponse(201))
         let session = try HTTPSessionManager(baseURL: "https://api.example.com", transport: transport)
         try await expectEqual(session.post("/a").response.statusCode, 201)
         try await expectEqual(session.get("/a").response.statusCode, 404)

@@ -38,7 +38,7 @@ struct ScriptedTransportTests {
     }
 
     @Test func `an unmatched request fails with an error that names it and the stubs`() async throws {
-        transport.stub("/v1/users/7", method: "GET", with: StubResponse())
+        transport.stub("/v1/users/7", method: .get, with: StubResponse())
         let session = try session()
         let error = await #expect(throws: HTTPSessionError.self) { try await session.get("users/8").response }
         expectEqual(error?.code, .misuse)
@@ -58,7 +58,7 @@ struct ScriptedTransportTests {
 
     @Test func `stubs match by method, by query and by absolute URL`() async throws {
         transport.stub("/v1/a", with: StubResponse(body: "any"))
-        transport.stub("/v1/a", method: "DELETE", with: StubResponse(body: "delete"))
+        transport.stub("/v1/a", method: .delete, with: StubResponse(body: "delete"))
         transport.stub("/v1/a?x=1", with: StubResponse(body: "x"))
         transport.stub("https://other.example/v1/a", with: StubResponse(body: "other"))
         let session = try session()

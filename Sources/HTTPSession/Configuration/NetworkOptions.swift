@@ -36,6 +36,7 @@ package struct NetworkOptions: Sendable {
         for (name, value) in [
             ("connectTimeout", configuration.connectTimeout), ("requestTimeout", configuration.requestTimeout),
             ("resourceTimeout", configuration.resourceTimeout), ("handlerTimeout", configuration.handlerTimeout),
+            ("connectivityTimeout", configuration.connectivityTimeout),
         ] {
             try check(TransferRequest.timeouts.contains(value), "\(name) is not 1 ms to 10 years")
         }

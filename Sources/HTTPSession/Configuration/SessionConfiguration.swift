@@ -97,11 +97,18 @@ public struct SessionConfiguration: Sendable {
     public var retryPolicy = RetryPolicy.default
     /// Whether a task waits for a network that leads to its server; `true` by default.
     ///
-    /// Waiting needs a `PathMonitor` (`reachability:`). If the network is lost, or the task may not use it, the task waits for another network
-    /// until its resource timeout. If the value is `false`, a task without a network fails with ``HTTPSessionError/Code/notConnected`` after its
+    /// Waiting needs a `PathMonitor` (`reachability:`). If the network is lost, or the task may not use it, the task waits for another network:
+    /// a data or stream task for ``connectivityTimeout``, a download or upload until its resource timeout. If the value is `false`, a task without a network fails with ``HTTPSessionError/Code/notConnected`` after its
     /// retries. A task that may not use the network fails at once with ``HTTPSessionError/Code/networkNotAllowed``. A session probes at most 64
     /// unreachable servers at a time; for tasks of other servers only the ``retryPolicy`` applies.
     public var waitsForConnectivity = true
+    /// The longest time for which data and stream tasks wait for a network, from 1 ms to 10 years; 60 s by default.
+    ///
+    /// All waits count together, until a response arrives or the task is suspended. After this time the task fails with the reason of its wait, and
+    /// the reason's `cause`: ``HTTPSessionError/Code/notConnected``, or ``HTTPSessionError/Code/networkNotAllowed`` if the task may not use the
+    /// network. Downloads and uploads wait until their resource timeout. ``TransferRequest/Options/connectivityTimeout`` of a request applies to
+    /// tasks of every kind.
+    public var connectivityTimeout = Duration.seconds(60)
     /// The directory for the state of resume data; `nil` for no resume data. The session creates it if necessary, readable by its owner only.
     ///
     /// With a directory, a download that fails or is canceled leaves a partial file with a random name beside its destination, and resume data in
@@ -145,8 +152,8 @@ public struct SessionConfiguration: Sendable {
     public var allowsExpensiveAccess = true
     /// Whether requests may use an interface that is constrained (`NetworkPath.isConstrained`); `true` by default.
     public var allowsConstrainedAccess = true
-    /// The logger of the session; one with the label `HTTPSession` by default. It receives faults of the session as warnings and the states
-    /// of tasks at `debug`, and no secrets.
+    /// The logger of the session; one with the label `HTTPSession` by default. It receives faults of the session as warnings, the first wait
+    /// of each task for a network at `notice`, the states of tasks at `debug`, and no secrets.
     public var logger = Logger(label: "HTTPSession")
     /// The name in logs and of threads, of at most 15 bytes; `http-session` by default.
     public var name = "http-session"

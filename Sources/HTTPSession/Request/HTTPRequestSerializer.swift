@@ -105,6 +105,7 @@ public struct HTTPRequestSerializer: RequestSerializer {
         request.options.allowsConstrainedAccess = request.options.allowsConstrainedAccess ?? options.allowsConstrainedAccess
         request.options.maximumResponseSize = request.options.maximumResponseSize ?? options.maximumResponseSize
         request.options.waitsForConnectivity = request.options.waitsForConnectivity ?? options.waitsForConnectivity
+        request.options.connectivityTimeout = request.options.connectivityTimeout ?? options.connectivityTimeout
         request.options.retryPolicy = request.options.retryPolicy ?? options.retryPolicy
         if request.options.priority == .default { request.options.priority = options.priority }
         return request

@@ -243,6 +243,7 @@ extension TransferRequest.Options {
         if isOutOfBounds(connectTimeout) { return "connectTimeout is not 1 ms to 10 years" }
         if isOutOfBounds(requestTimeout) { return "requestTimeout is not 1 ms to 10 years" }
         if isOutOfBounds(resourceTimeout) { return "resourceTimeout is not 1 ms to 10 years" }
+        if isOutOfBounds(connectivityTimeout) { return "connectivityTimeout is not 1 ms to 10 years" }
         return maximumResponseSize ?? 0 < 0 ? "maximumResponseSize is negative" : nil
     }
 

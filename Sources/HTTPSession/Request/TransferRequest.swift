@@ -76,6 +76,9 @@ public struct TransferRequest: Sendable {
         public var allowsConstrainedAccess: Bool?
         /// Whether the task waits for a network that leads to its server.
         public var waitsForConnectivity: Bool?
+        /// The longest time for which the task waits for a network. If it is `nil`, ``SessionConfiguration/connectivityTimeout`` applies to a data
+        /// or stream task, and a download or upload waits until its resource timeout.
+        public var connectivityTimeout: Duration?
         /// The policy by which the task retries.
         public var retryPolicy: RetryPolicy?
         /// The largest body of a response in memory, in bytes.

@@ -70,7 +70,8 @@ final class SessionSettings: Sendable {
         taskLimits = TaskStateMachine.Limits(
             requestTimeout: configuration.requestTimeout.saturatingNanoseconds,
             resourceTimeout: configuration.resourceTimeout.saturatingNanoseconds,
-            handlerTimeout: configuration.handlerTimeout.saturatingNanoseconds)
+            handlerTimeout: configuration.handlerTimeout.saturatingNanoseconds,
+            connectivityTimeout: configuration.connectivityTimeout.saturatingNanoseconds)
         // Two, so that a slow sync of one file does not block all other files.
         do {
             workers = [try Worker(name: "http-files-0"), try Worker(name: "http-files-1")]

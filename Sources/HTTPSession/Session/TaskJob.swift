@@ -72,6 +72,11 @@ extension SessionSettings {
         var limits = taskLimits
         if let timeout = options.requestTimeout { limits.requestTimeout = timeout.saturatingNanoseconds }
         if let timeout = options.resourceTimeout { limits.resourceTimeout = timeout.saturatingNanoseconds }
+        if let timeout = options.connectivityTimeout {
+            limits.connectivityTimeout = timeout.saturatingNanoseconds
+        } else if specification.kind == .download || specification.kind == .upload {
+            limits.connectivityTimeout = .max
+        }
         var segments: [BodySegment] = []
         let known = preparedRequest.find(request)
         var origin = known?.origin ?? .unknown

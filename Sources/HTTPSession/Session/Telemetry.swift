@@ -67,7 +67,10 @@ final class Telemetry: EventMonitor {
             logger.debug("attempt repeated", metadata: metadata(task, ["error": "\(error.metricLabel)"]))
         case .waitingForConnectivity(let task, let error):
             Counter(label: "http_session_waits_total").increment()
-            logger.debug("task waits for the network", metadata: metadata(task, ["reason": "\(error.reason)"]))
+            // Once for a task at a level that is shown by default: it may wait for days.
+            logger.log(
+                level: task.isFirstWait() ? .notice : .debug, "task waits for the network",
+                metadata: metadata(task, ["reason": "\(error.reason)"]))
         case .downloadContinued(let task, let offset, _):
             Counter(label: "http_session_resumed_bytes_total").increment(by: offset)
             logger.debug("download continued", metadata: metadata(task, ["offset": "\(offset)"]))

@@ -114,6 +114,11 @@ extension TransferRequest {
     /// Whether the request is idempotent, by its method (RFC 9110 section 9.2.2) or by an `Idempotency-Key` of the caller.
     package var isIdempotent: Bool {
         if let name = HTTPField.Name("Idempotency-Key"), headerFields[name] != nil { return true }
-        return [.get, .head, .options, .trace, .put, .delete].contains(method)
+        return method.isIdempotent
     }
+}
+
+extension HTTPRequest.Method {
+    /// Whether the method is idempotent (RFC 9110 section 9.2.2).
+    package var isIdempotent: Bool { [.get, .head, .options, .trace, .put, .delete].contains(self) }
 }

@@ -69,6 +69,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         /// The job of a task that has finished, until a reader of the result releases it.
         var finishedJob: TaskJob?
         var isCancelled = false
+        var hasWaited = false
         /// The task that repeats the request because the response was not accepted.
         var repetition: TransferTask?
         var result: Result<TransferResponse, HTTPSessionError>?
@@ -158,6 +159,14 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
 
     /// Stores the metrics of a task that is about to fail.
     func store(_ metrics: TransferMetrics) { shared.withLock { $0.metrics = metrics } }
+
+    /// Returns whether the task waits for a network for the first time, and notes that it does.
+    func isFirstWait() -> Bool {
+        shared.withLock { shared in
+            defer { shared.hasWaited = true }
+            return !shared.hasWaited
+        }
+    }
 
     // MARK: Control
 

@@ -53,13 +53,13 @@ extension TaskMachine {
     mutating func waitForAllowedNetwork(after error: HTTPSessionError, hasBegun: Bool) -> Bool {
         guard error.code == .networkNotAllowed, waitsForConnectivity else { return false }
         leaveOutage()
-        var connectivityWait = ConnectivityWait(since: now, isForAllowedNetwork: true)
+        var connectivityWait = ConnectivityWait(since: now, reason: error, isForAllowedNetwork: true)
         // Only the network of the route to this address is excluded, not every present network.
         if hasBegun {
             connectivityWait.nextCheckAt = now + networkCheckInterval
             networkCheckInterval = min(2 * networkCheckInterval, 60_000_000_000)
         }
-        startWaiting(connectivityWait, error)
+        startWaiting(connectivityWait)
         proceed(with: request, .attemptEndedOffline)
         return true
     }
@@ -70,14 +70,25 @@ extension TaskMachine {
         retriesBeforeOutage = nil
         var reason = HTTPSessionError(.notConnected, "\(cause)", context: .init(of: rules.request), underlying: error)
         reason.cause = cause
-        startWaiting(ConnectivityWait(since: now), reason)
+        startWaiting(ConnectivityWait(since: now, reason: reason))
     }
 
-    private mutating func startWaiting(_ connectivityWait: ConnectivityWait, _ reason: HTTPSessionError) {
+    private mutating func startWaiting(_ connectivityWait: ConnectivityWait) {
         self.connectivityWait = connectivityWait
         noteReceived()
         show(.waitingForConnectivity)
-        issue(.report(.waitingForConnectivity(reason)))
+        issue(.report(.waitingForConnectivity(connectivityWait.reason)))
+    }
+
+    /// The error of a task that has waited for the longest time that its configuration allows.
+    var connectivityTimeoutError: HTTPSessionError? {
+        guard let reason = connectivityWait?.reason else { return nil }
+        let limit = Duration.nanoseconds(rules.limits.connectivityTimeout)
+        var error = HTTPSessionError(
+            reason.code, "\(reason.reason); waited \(limit) for a network", context: reason.context, underlying: reason.underlying
+        )
+        error.cause = reason.cause
+        return error
     }
 
     /// Ends the wait for connectivity and adds its duration to the metrics.

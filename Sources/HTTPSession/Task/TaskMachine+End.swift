@@ -25,6 +25,7 @@ extension TaskMachine {
             case .handlerTimedOut:
                 HTTPSessionError(
                     .handlerTimedOut, "a handler did not answer within \(Duration.nanoseconds(rules.limits.handlerTimeout))")
+            case .connectivityTimedOut: connectivityTimeoutError
             }
         if reason == .resourceTimedOut { error?.cause = causeOfSilence }
         if let error { issue(.discardBody(error)) } else { effects.append(.finishSink) }

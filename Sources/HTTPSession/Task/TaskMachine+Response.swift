@@ -15,6 +15,7 @@ extension TaskMachine {
         handshakeQuestions = 0
         needsFreshConnection = false
         leaveOutage()
+        advance(.answered)
         (attempt.head, attempt.headDate) = (head, date)
         return judge(head)
     }
@@ -68,6 +69,7 @@ extension TaskMachine {
         case .becomeDownload(let destination):
             if let refusal = contentRefusal(head, .file(destination)) { return .abort(refusal) }
             kind = .download
+            if request.options.connectivityTimeout == nil { stateMachine.removeConnectivityTimeout() }
             issue(.report(.becameDownload(destination)))
             open(.file(destination), head)
         case .allow:

@@ -31,6 +31,8 @@ struct TaskMachine: ~Copyable {
     /// A wait for connectivity.
     struct ConnectivityWait {
         let since: Int64
+        /// The error with which the task ends if it waits too long.
+        let reason: HTTPSessionError
         /// Whether the task waits for a network that the request may use.
         var isForAllowedNetwork = false
         /// The next time to check for an allowed network. Routes change without a change of the path.

@@ -14,7 +14,7 @@ internal import Pacing
 /// The request timeout limits the time for which the server sends nothing: during an attempt since the last byte was sent or received, and together with
 /// the earlier attempts that failed without a response. Time without a running attempt does not count.
 ///
-/// A task that waits for connectivity resembles one that backs off, but without a deadline. A task that is suspended while it
+/// A task that waits for connectivity resembles one that backs off, but ends when its time to wait has passed. A task that is suspended while it
 /// backs off continues to back off after its resumption, until the same moment.
 package struct TaskStateMachine: Sendable {
     /// The state of a task.
@@ -63,6 +63,8 @@ package struct TaskStateMachine: Sendable {
         case networkLost
         /// The network is restored: another attempt may begin after `delay` nanoseconds.
         case networkRestored(delay: Int64)
+        /// The head of a response has arrived.
+        case answered
         case cancel
         /// A deadline may have passed; see ``TaskStateMachine/deadline``.
         case deadlineReached
@@ -93,23 +95,28 @@ package struct TaskStateMachine: Sendable {
         case cancelled
         case resourceTimedOut
         case handlerTimedOut
+        /// No network appeared within ``Limits/connectivityTimeout``.
+        case connectivityTimedOut
     }
 
     package struct Limits: Hashable, Sendable {
         package var requestTimeout: Int64
         package var resourceTimeout: Int64
         package var handlerTimeout: Int64
+        /// The longest time to wait for connectivity, in all waits together since a response arrived; `.max` for no limit.
+        package var connectivityTimeout: Int64
 
-        package init(requestTimeout: Int64, resourceTimeout: Int64, handlerTimeout: Int64) {
+        package init(requestTimeout: Int64, resourceTimeout: Int64, handlerTimeout: Int64, connectivityTimeout: Int64 = .max) {
             self.requestTimeout = requestTimeout
             self.resourceTimeout = resourceTimeout
             self.handlerTimeout = handlerTimeout
+            self.connectivityTimeout = connectivityTimeout
         }
     }
 
     package private(set) var state = State.suspended
     package private(set) var attempts = 0
-    private let limits: Limits
+    private var limits: Limits
     private var resourceDeadline: Int64?
     private var lastActivity: Int64 = 0
     /// The time for which earlier attempts have waited for a server that sent nothing.
@@ -118,8 +125,21 @@ package struct TaskStateMachine: Sendable {
     private var isReceiverFull = false
     /// The end of the backoff of a suspended task.
     private var backsOffUntil: Int64?
+    /// The end of the time to wait for connectivity, if the task waits for it.
+    private var waitsUntil: Int64 = .max
+    /// The remaining time to wait for connectivity after the present wait.
+    private var remainingWait: Int64
 
-    package init(limits: Limits) { self.limits = limits }
+    package init(limits: Limits) {
+        self.limits = limits
+        remainingWait = limits.connectivityTimeout
+    }
+
+    /// Removes the limit of the time to wait for connectivity: a data task has become a download.
+    package mutating func removeConnectivityTimeout() {
+        limits.connectivityTimeout = .max
+        remainingWait = .max
+    }
 
     /// The nanoseconds until the resource timeout.
     package func remainingTime(now: Int64) -> Int64 { (resourceDeadline ?? .max) - max(0, now) }
@@ -143,7 +163,8 @@ package struct TaskStateMachine: Sendable {
         var next: Int64?
         switch state {
         case .finished: return nil
-        case .suspended, .suspendedWithTransfer, .waiting, .waitingForConnectivity: next = nil
+        case .suspended, .suspendedWithTransfer, .waiting: next = nil
+        case .waitingForConnectivity: next = waitsUntil == .max ? nil : waitsUntil
         case .running:
             if let handlerSince {
                 next = handlerSince.addingSaturated(limits.handlerTimeout)
@@ -186,6 +207,7 @@ package struct TaskStateMachine: Sendable {
             return [.reportSuspended]
         case (.suspend, .waitingForConnectivity):
             state = .suspended
+            remainingWait = limits.connectivityTimeout
             return [.reportSuspended]
         case (.admitted, .waiting):
             state = .running
@@ -234,12 +256,13 @@ package struct TaskStateMachine: Sendable {
             return [.releaseQueueSlot]
         case (.attemptEndedOffline, .running):
             handlerSince = nil
-            state = .waitingForConnectivity
+            waitForConnectivity(now)
             return [.releaseQueueSlot]
         case (.networkLost, .backingOff):
-            state = .waitingForConnectivity
+            waitForConnectivity(now)
             return []
         case (.networkRestored(let delay), .waitingForConnectivity), (.networkRestored(let delay), .backingOff):
+            if state == .waitingForConnectivity { remainingWait = waitsUntil == .max ? .max : max(0, waitsUntil - now) }
             guard delay > 0 else {
                 state = .waiting
                 return [.enqueue]
@@ -257,6 +280,9 @@ package struct TaskStateMachine: Sendable {
             return [.releaseQueueSlot]
         case (.postponed(let delay), .backingOff):
             state = .backingOff(until: now.addingSaturated(delay))
+            return []
+        case (.answered, _):
+            remainingWait = limits.connectivityTimeout
             return []
         case (.cancel, _): return finish(.cancelled)
         case (.deadlineReached, _): return timePassed(now)
@@ -278,8 +304,14 @@ package struct TaskStateMachine: Sendable {
         case .backingOff(let until) where until <= now:
             state = .waiting
             return [.enqueue]
+        case .waitingForConnectivity where waitsUntil <= now: return finish(.connectivityTimedOut)
         case .backingOff, .suspended, .suspendedWithTransfer, .waiting, .waitingForConnectivity, .finished: return []
         }
+    }
+
+    private mutating func waitForConnectivity(_ now: Int64) {
+        waitsUntil = now.addingSaturated(remainingWait)
+        state = .waitingForConnectivity
     }
 
     private mutating func finish(_ reason: Reason) -> [Action] {

@@ -4,6 +4,7 @@ import Foundation
 import HTTPSession
 import HTTPSessionTestKit
 import HTTPTypes
+import Logging
 import NetworkLab
 import Reachability
 import Testing
@@ -36,6 +37,34 @@ import Testing
         expectEqual(response.data, Data("well".utf8))
         expectEqual(response.metrics.retryCount, 0)
         #expect(response.metrics.timeWaitingForConnectivity > .zero)
+    }
+
+    @Test func `without a network a data task fails after its connectivity timeout, a download waits, and each logs it once`()
+        async throws
+    {
+        let server = try lab.server { _ in StubResponse(body: "well") }
+        let monitor = try await lab.settledMonitor()
+        let lines = Locked<[String]>([])
+        let session = try lab.session(monitor) { configuration in
+            configuration.connectivityTimeout = .milliseconds(300)
+            configuration.logger = Logger(label: "test") { _ in LogLines(lines: lines, isComplete: true, logLevel: .notice) }
+        }
+        try client.ip("link set one down")
+        for await update in monitor.updates where update.path.status == .unsatisfied { break }
+        let download = session.downloadTask(for: TransferRequest(url: server.url()), to: folder.url("file"))
+        await log.await("waiting for connectivity")
+        let error = try #require(
+            await #expect(throws: HTTPSessionError.self) {
+                try await session.dataTask(for: TransferRequest(url: server.url())).response
+            })
+        expectEqual(error.code, .notConnected)
+        expectEqual(error.cause?.code, .interfaceDown)
+        #expect(error.reason.hasSuffix("; waited 0.3 seconds for a network"))
+        expectEqual(download.state, .waitingForConnectivity)
+        try client.ip("link set one up")
+        try lab.route("10.9.1.1")
+        _ = try await download.response
+        expectEqual(lines.withLock { $0.count { $0.hasPrefix("notice task waits for the network") } }, 2)
     }
 
     @Test func `after the carrier is lost all tasks of the same server wait for connectivity, not for TCP timeouts`() async throws

@@ -263,6 +263,30 @@ import Testing
         expectEqual(task.endTransfer(.connectionLost), "report retry after connection-lost, backingOff, release slot")
     }
 
+    @Test func `a task that has waited for its longest time ends with the reason of the wait`() throws {
+        let task = try TaskTranscript(waits: true, connectivityTimeout: 60 * second)
+        task.explanation = .missing(cause)
+        task.start()
+        _ = task.endTransfer(.connectionLost)
+        expectEqual(task.after(59), "")
+        expectEqual(task.after(1), "leave outage, end not-connected")
+        let error = try #require(task.error)
+        expectEqual(error.cause, cause)
+        expectEqual(error.reason, "\(cause); waited 60.0 seconds for a network")
+        // The checks for an allowed network do not begin the time again.
+        let restricted = try TaskTranscript(waits: true, connectivityTimeout: 60 * second)
+        _ = restricted(.resume)
+        var ends: [String] = []
+        for _ in 0..<20 where ends.isEmpty {
+            _ = restricted(.admitted)
+            _ = restricted(.startFailed(HTTPSessionError(.networkNotAllowed, "cellular"), hasBegun: true))
+            let effects = restricted.afterDeadline()
+            if effects == "check networks" { _ = restricted(.networkAllowed) } else { ends.append(effects) }
+        }
+        expectEqual(ends, ["end network-not-allowed"])
+        expectEqual(restricted.now, 61 * second)
+    }
+
     @Test func `retries that failed before the cause was known do not count`() throws {
         let task = try TaskTranscript(policy: RetryPolicy(maximumRetries: 1), waits: true)
         task.explanation = .unknown

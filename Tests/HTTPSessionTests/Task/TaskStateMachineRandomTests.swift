@@ -49,7 +49,7 @@ private struct Surroundings {
 
 @Suite struct TaskStateMachineRandomTests {
     private static func event(_ surroundings: Surroundings, _ generator: inout SplitMix64) -> TaskStateMachine.Event? {
-        switch Int.random(in: 0..<25, using: &generator) {
+        switch Int.random(in: 0..<29, using: &generator) {
         case 0...3: return .resume
         case 4...5: return .suspend
         case 6...9: return surroundings.isWaiting ? .admitted : nil
@@ -62,8 +62,12 @@ private struct Surroundings {
         case 18: return .receiverReady
         case 19: return Int.random(in: 0..<10, using: &generator) == 0 ? .cancel : nil
         case 20: return .postponed(delay: .random(in: 0...40, using: &generator))
-        case 21: return .silenceEnded
-        case 22: return surroundings.hasTransfer ? .attemptFailed : nil
+        case 21: return surroundings.hasTransfer ? .attemptEndedOffline : nil
+        case 22: return .networkLost
+        case 23: return .networkRestored(delay: .random(in: 0...40, using: &generator))
+        case 24: return .answered
+        case 25: return .silenceEnded
+        case 26: return surroundings.hasTransfer ? .attemptFailed : nil
         default: return .deadlineReached
         }
     }
@@ -85,7 +89,8 @@ private struct Surroundings {
         let seed = UInt64.random(in: 0 ... .max)
         var generator = SplitMix64(seed: seed)
         for _ in 0..<5_000 {
-            var machine = TaskStateMachine(limits: .init(requestTimeout: 50, resourceTimeout: 900, handlerTimeout: 20))
+            var machine = TaskStateMachine(
+                limits: .init(requestTimeout: 50, resourceTimeout: 900, handlerTimeout: 20, connectivityTimeout: 60))
             var surroundings = Surroundings()
             var now: Int64 = 0
             var events: [String] = []

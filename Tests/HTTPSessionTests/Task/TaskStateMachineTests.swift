@@ -4,7 +4,8 @@ import Testing
 
 /// A machine and the actions that it returned, one line for each event.
 private final class Transcript {
-    var machine = TaskStateMachine(limits: .init(requestTimeout: 60, resourceTimeout: 1_000, handlerTimeout: 30))
+    var machine = TaskStateMachine(
+        limits: .init(requestTimeout: 60, resourceTimeout: 1_000, handlerTimeout: 30, connectivityTimeout: 100))
 
     func callAsFunction(_ event: TaskStateMachine.Event, at now: Int64 = 0) -> [TaskStateMachine.Action] {
         machine.handle(event, now: now)
@@ -215,6 +216,38 @@ private final class Transcript {
         task = .running(at: 0)
         _ = task(.attemptEnded(delay: 5_000), at: 1)
         expectEqual(task.machine.deadline, 1_000)
+        expectEqual(task(.deadlineReached, at: 1_000), [.finish(.resourceTimedOut)])
+    }
+
+    @Test func `all waits for connectivity count together, until a response arrives or the task is suspended`() {
+        let task = Transcript.running()
+        _ = task(.attemptEndedOffline)
+        expectEqual(task.machine.deadline, 100)
+        _ = task(.networkRestored(delay: 0), at: 70)
+        _ = task(.admitted, at: 70)
+        _ = task(.attemptEndedOffline, at: 80)
+        expectEqual(task.machine.deadline, 110)
+        expectEqual(task(.deadlineReached, at: 109), [])
+        _ = task(.networkRestored(delay: 0), at: 109)
+        _ = task(.admitted, at: 109)
+        _ = task(.answered, at: 109)
+        _ = task(.attemptEndedOffline, at: 120)
+        expectEqual(task.machine.deadline, 220)
+        _ = task(.suspend, at: 200)
+        expectEqual(task.machine.deadline, 1_000)
+        _ = task(.resume, at: 500)
+        _ = task(.admitted, at: 500)
+        _ = task(.attemptEndedOffline, at: 510)
+        expectEqual(task(.deadlineReached, at: 609), [])
+        expectEqual(task(.deadlineReached, at: 610), [.finish(.connectivityTimedOut)])
+    }
+
+    @Test func `without a limit, the wait for connectivity ends with the resource timeout`() {
+        let task = Transcript.running()
+        task.machine.removeConnectivityTimeout()
+        _ = task(.attemptEndedOffline)
+        expectEqual(task.machine.deadline, 1_000)
+        expectEqual(task(.deadlineReached, at: 999), [])
         expectEqual(task(.deadlineReached, at: 1_000), [.finish(.resourceTimedOut)])
     }
 

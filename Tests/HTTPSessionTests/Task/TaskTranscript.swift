@@ -26,7 +26,7 @@ final class TaskTranscript {
         _ method: HTTPRequest.Method = .get, _ url: String = "https://host/file", fields: HTTPFields = [:],
         body: RequestBody = .none, kind: TaskRules.Kind = .data, to destination: BodyDestination? = nil,
         handlers: TaskRules.Handlers = [], policy: RetryPolicy = .default, upload: UploadMachine? = nil,
-        waits: Bool = false, _ change: (inout SessionConfiguration) -> Void = { _ in }
+        waits: Bool = false, connectivityTimeout: Int64 = .max, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws {
         var configuration = SessionConfiguration.default
         configuration.waitsForConnectivity = waits
@@ -36,7 +36,9 @@ final class TaskTranscript {
         let rules = TaskRules(
             session: session, request: request, kind: kind, destination: destination ?? .memory(maximumSize: 1 << 20),
             acceptableStatusCodes: kind == .data ? nil : TaskSpecification.successes, handlers: handlers,
-            limits: .init(requestTimeout: 60 * second, resourceTimeout: 3_600 * second, handlerTimeout: 30 * second),
+            limits: .init(
+                requestTimeout: 60 * second, resourceTimeout: 3_600 * second, handlerTimeout: 30 * second,
+                connectivityTimeout: connectivityTimeout),
             retryPolicy: policy, hasResumeData: false)
         machine = TaskMachine(
             rules, origin: try #require(Origin(request.url)), upload: upload, seed: 7, now: now)
@@ -141,6 +143,11 @@ final class TaskTranscript {
         case .success(let response): "\(response.statusCode)"
         case .failure(let error): error.code.rawValue
         }
+    }
+
+    /// The error of a task that has failed.
+    var error: HTTPSessionError? {
+        if case .failure(let error)? = result { error } else { nil }
     }
 
     private static func text(_ intake: Intake) -> String? {

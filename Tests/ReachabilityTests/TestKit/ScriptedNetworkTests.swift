@@ -54,6 +54,10 @@ import Testing
         let update = await updates.next()
         expectEqual(update?.status, .up(via: route))
         expectEqual(update?.isInitial, true)
+        try network.publish(.up(), of: "api.example.com:443")
+        expectEqual(server.current?.status.route?.interface, .wired())
+        try network.publish(.degraded(refused, over: .wifi()), of: "api.example.com:443")
+        #expect(server.current?.status.cause == refused && server.current?.status.route?.interface?.type == .wifi)
         expectEqual(update?.status.isReachable, true)
         #expect(throws: Endpoint.ParseError.self) { try network.publish(.unknown, of: "no port") }
     }
