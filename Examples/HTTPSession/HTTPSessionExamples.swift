@@ -210,7 +210,7 @@ struct HTTPSessionExamples {
     static func allowHTTP() async throws {
         var configuration = SessionConfiguration()
 
-        configuration.insecureHTTP = .allowed(for: "printer.local", "192.0.2.9")
+        configuration.insecureHTTP = .allowed(for: try HostPattern("printer.local"), try HostPattern("192.0.2.9"))
 
         let session = try HTTPSessionManager(baseURL: "http://printer.local/", configuration: configuration)
         print(try await session.get("status").string())

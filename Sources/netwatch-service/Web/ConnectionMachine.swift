@@ -64,7 +64,8 @@ struct ConnectionMachine: Sendable {
     private var isInputClosed = false
     /// The time since which the client has sent nothing that counts: the connection's start, or the end of the last response.
     private var waitingSince: Int64
-    private var stalledSince: Int64?
+    /// The time since which the client reads too slowly for what is written; `nil` if it does not.
+    private(set) var stalledSince: Int64?
     /// The time of the last response, and the time since which the client has all of it.
     private var finishingSince: Int64?
     private var lingeringSince: Int64?

@@ -31,6 +31,7 @@ final class Connections: @unchecked Sendable {
         var client: ConnectionTable.Client
         /// The handler of requests; `nil` until the first one is complete.
         var handler: ConnectionHandler?
+        var renderClient: RenderClient?
 
         /// Whether no request is answered.
         var isIdle: Bool { handler.map { $0.machine.idleSince != nil } ?? true }
@@ -84,6 +85,7 @@ final class Connections: @unchecked Sendable {
         let user = connection.client == .socket ? PeerCredentials.user(of: connection.channel) : nil
         let client = RenderClient(connection: id, connection.client, user: user)
         connection.channel.closeFuture.whenComplete { _ in client.end() }
+        open[id]?.renderClient = client
         return client
     }
 
@@ -135,6 +137,16 @@ final class Connections: @unchecked Sendable {
                 connection.channel.close(promise: nil)
             }
         }
+    }
+
+    /// Closes the connection of the client that has a document and has read nothing of it for the longest time.
+    func closeSlowestReader() {
+        var slowest: (channel: any Channel, since: Int64)?
+        for connection in open.values where (connection.renderClient?.unreadBytes ?? 0) > 0 {
+            guard let since = connection.handler?.machine.stalledSince, since < slowest?.since ?? .max else { continue }
+            slowest = (connection.channel, since)
+        }
+        slowest?.channel.close(promise: nil)
     }
 
     /// Returns free memory to the kernel if many connections have ended.

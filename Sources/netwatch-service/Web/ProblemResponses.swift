@@ -14,9 +14,10 @@ struct ProblemResponses: Sendable {
             && request.head.method != .HEAD
         if isForPeople, let page = pages.problem(problem.status, problem.detail),
             let document = try? await page.prepare(request.client),
-            let bytes = await renders.render(document, for: request.client)
+            let rendered = await renders.render(document, for: request.client)
         {
-            var response = WebRoutes.response(PageContent(type: page.type, bytes: bytes, status: problem.status))
+            var response = WebRoutes.response(type: page.type, status: problem.status, rendered.buffer)
+            response.document = rendered
             if let allow = problem.allow { response.headers.add(name: "Allow", value: allow) }
             return response
         }

@@ -22,6 +22,7 @@ final class RenderClient: Sendable {
     let share: Share
     let peer: Peer
     private let hasEnded = Locked(false)
+    private let unread = Locked(0)
 
     init(_ share: Share, _ peer: Peer) { (self.share, self.peer) = (share, peer) }
 
@@ -37,6 +38,12 @@ final class RenderClient: Sendable {
 
     /// Whether the connection is open. Nothing is rendered for one that is not.
     var isOpen: Bool { !hasEnded.withLock { $0 } }
+
+    /// The bytes of documents that were rendered for the client and that it has not read.
+    var unreadBytes: Int { unread.withLock { $0 } }
+
+    /// Adds to ``unreadBytes``.
+    func addUnread(_ count: Int) { unread.withLock { $0 += count } }
 
     /// Notes that the connection is closed.
     func end() { hasEnded.withLock { $0 = true } }

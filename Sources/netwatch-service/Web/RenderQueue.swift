@@ -1,8 +1,12 @@
 import EventLoop
+import NIOCore
 import Reachability
 
 /// The thread that renders documents and the beginnings of streams. The other threads of the program stay free, so that the state of the
 /// service is answered however many documents clients ask for.
+///
+/// Documents that their clients have not read are limited too: while there are more than ``UnreadLimit`` allows, nothing is rendered, and
+/// ``onShortage(_:)`` says so.
 ///
 /// Connections, and users of the Unix socket, have their turns (``TurnOrder``). A connection has one request at a time, so the
 /// number of jobs is limited by that of connections.
@@ -16,35 +20,74 @@ final class RenderQueue: Sendable {
     private struct State: Sendable {
         var order = TurnOrder<RenderClient.Share, Job>()
         var isRunning = false
+        /// The number and the bytes of all documents that exist.
+        var unread = UnreadLimit(documents: 0, bytes: 0)
+        var onShortage: (@Sendable () -> Void)?
     }
 
+    /// The number of unread documents and of their bytes; nothing is rendered while both are reached. A few large documents, such as the history of
+    /// a year, do not reach it.
+    struct UnreadLimit: Hashable, Sendable {
+        var documents = 32
+        var bytes = 8 << 20
+
+        func isReached(by unread: UnreadLimit) -> Bool { unread.documents >= documents && unread.bytes >= bytes }
+    }
+
+    private let unreadLimit: UnreadLimit
     private let worker: Worker
     private let state = Locked(State())
 
     /// - Throws: the failed system call.
-    init() throws(LoopThread.StartError) { worker = try Worker(name: "netwatch-pages") }
+    init(unreadLimit: UnreadLimit = UnreadLimit()) throws(LoopThread.StartError) {
+        self.unreadLimit = unreadLimit
+        worker = try Worker(name: "netwatch-pages")
+    }
+
+    /// Sets the closure that is called when something waits because of unread documents. It closes connections whose clients read nothing.
+    func onShortage(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.onShortage = body } }
+
+    /// Whether something waits because of unread documents.
+    var isShort: Bool { state.withLock { unreadLimit.isReached(by: $0.unread) && $0.order.hasJobs } }
 
     /// Renders a document in pieces. - Returns: `nil` if the client's connection is closed before.
-    func render(_ document: any PiecewiseDocument, for client: RenderClient) async -> [UInt8]? {
+    func render(_ document: any PiecewiseDocument, for client: RenderClient) async -> UnreadDocument? {
         let document = Locked(document)
         return await withCheckedContinuation { continuation in
-            add(Self.job(document, client, continuation))
+            add(job(document, client, continuation))
         }
     }
 
-    private static func job(
-        _ document: Locked<any PiecewiseDocument>, _ client: RenderClient, _ continuation: CheckedContinuation<[UInt8]?, Never>
+    private func job(
+        _ document: Locked<any PiecewiseDocument>, _ client: RenderClient,
+        _ continuation: CheckedContinuation<UnreadDocument?, Never>
     ) -> Job {
-        Job(client: client) { isWanted in
+        Job(client: client) { [self] isWanted in
             guard isWanted else {
                 continuation.resume(returning: nil)
                 return nil
             }
             // Only this thread has the document.
             guard let bytes = document.withLock({ $0.renderPiece() }) else { return job(document, client, continuation) }
-            continuation.resume(returning: bytes)
+            state.withLock { state in
+                state.unread.documents += 1
+                state.unread.bytes += bytes.count
+            }
+            continuation.resume(returning: UnreadDocument(ByteBuffer(bytes: bytes), for: client, self))
             return nil
         }
+    }
+
+    /// Notes that a document of so many bytes no longer exists.
+    func release(_ count: Int) {
+        let begins = state.withLock { state in
+            state.unread.documents -= 1
+            state.unread.bytes -= count
+            guard state.order.hasJobs, !state.isRunning else { return false }
+            state.isRunning = true
+            return true
+        }
+        if begins { worker.run { [self] in work() } }
     }
 
     /// Runs one piece of work. - Returns: `nil` if the client's connection is closed before.
@@ -76,10 +119,13 @@ final class RenderQueue: Sendable {
     }
 
     private func next() -> Job? {
-        state.withLock { state in
-            let next = state.order.next()
+        let (next, onShortage) = state.withLock { state -> (Job?, (@Sendable () -> Void)?) in
+            let isShort = unreadLimit.isReached(by: state.unread) && state.order.hasJobs
+            let next = isShort ? nil : state.order.next()
             if next == nil { state.isRunning = false }
-            return next
+            return (next, isShort ? state.onShortage : nil)
         }
+        onShortage?()
+        return next
     }
 }

@@ -13,6 +13,9 @@ struct TurnOrder<Share: Hashable & Sendable, Job: Sendable>: Sendable {
     private var begun: [Job] = []
     private var hasBegunLast = false
 
+    /// Whether a job waits.
+    var hasJobs: Bool { !waiting.isEmpty || !begun.isEmpty }
+
     /// Adds a job at the end of its share.
     mutating func add(_ job: Job, of share: Share) {
         if waiting[share] == nil { turns.append(share) }

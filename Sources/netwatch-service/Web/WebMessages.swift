@@ -41,6 +41,8 @@ struct WebResponse: Sendable {
     var status = 200
     var headers: HTTPHeaders
     var body = Body.bytes(ByteBuffer())
+    /// The document in the body, which exists until the response is written.
+    var document: UnreadDocument?
 
     /// The status line and all fields.
     var head: HTTPResponseHead {

@@ -123,10 +123,11 @@ struct WebRoutes: Sendable {
             status: document.status, headers: ["Content-Type": document.type, "Cache-Control": Caching.noStore], body: .omitted)
         guard request.head.method != .HEAD else { return response }
         let pieces = try await document.prepare(request.client)
-        guard let bytes = await content.renders.render(pieces, for: request.client) else {
+        guard let document = await content.renders.render(pieces, for: request.client) else {
             throw WebProblem(.unavailable, "the connection is closed")
         }
-        response.body = .bytes(ByteBuffer(bytes: bytes))
+        response.body = .bytes(document.buffer)
+        response.document = document
         return response
     }
 
@@ -208,8 +209,10 @@ struct WebRoutes: Sendable {
     }
 
     static func response(_ page: PageContent) -> WebResponse {
-        WebResponse(
-            status: page.status, headers: ["Content-Type": page.type, "Cache-Control": Caching.noStore],
-            body: .bytes(ByteBuffer(bytes: page.bytes)))
+        response(type: page.type, status: page.status, ByteBuffer(bytes: page.bytes))
+    }
+
+    static func response(type: String, status: Int, _ bytes: ByteBuffer) -> WebResponse {
+        WebResponse(status: status, headers: ["Content-Type": type, "Cache-Control": Caching.noStore], body: .bytes(bytes))
     }
 }

@@ -26,6 +26,11 @@ final class WebServer: Sendable {
         let routes = WebRoutes(content: content)
         connections = Connections(limits: limits, check: RequestCheck(names: names), routes: routes)
         handler = WebConnection(routes: routes, limits: limits)
+        let loop = group.next()
+        content.renders.onShortage { [connections, weak renders = content.renders] in
+            guard let renders else { return }
+            loop.execute { if renders.isShort { connections.closeSlowestReader() } }
+        }
     }
 
     /// Accepts connections. The server owns the sockets from now on.
@@ -76,10 +81,11 @@ final class WebServer: Sendable {
                 throw Failure(ExitCode.system, "the web server: cannot accept connections: \(error)")
             }
         }
-        let loop = group.next()
+        let (loop, renders) = (group.next(), content.renders)
         let timers = [
             loop.scheduleRepeatedTask(initialDelay: .nanoseconds(limits.checkTime), delay: .nanoseconds(limits.checkTime)) { _ in
                 connections.checkTimes()
+                if renders.isShort { connections.closeSlowestReader() }
                 connections.trimHeap()
             },
             loop.scheduleRepeatedTask(
@@ -161,6 +167,8 @@ struct WebConnection: Sendable {
         _ request: WebRequest, on channel: any Channel, _ outbound: NIOAsyncChannelOutboundWriter<WebResponsePart>
     ) async throws {
         let response = await routes.respond(to: request, on: channel)
+        // Until the end of this function, the document counts as unread.
+        defer { withExtendedLifetime(response.document) {} }
         let head = WebResponsePart.head(response.head)
         guard request.head.method != .HEAD else { return try await outbound.write(contentsOf: [head, .end(nil)]) }
         switch response.body {

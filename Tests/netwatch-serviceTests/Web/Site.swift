@@ -32,7 +32,8 @@ final class Site: Sendable {
     private let directory: ScratchDirectory
 
     init(
-        limits: WebLimits = WebLimits(), log: EventLog.Limits = EventLog.Limits(), events feed: EventFeed? = nil,
+        limits: WebLimits = WebLimits(), log: EventLog.Limits = EventLog.Limits(),
+        unread: RenderQueue.UnreadLimit = RenderQueue.UnreadLimit(), events feed: EventFeed? = nil,
         board: Board? = Site.board()
     ) throws {
         directory = try ScratchDirectory()
@@ -46,6 +47,7 @@ final class Site: Sendable {
                 PageDocument(type: "text/html; charset=utf-8") {
                     if query == "block" { block.withLock { _ in } }
                     rendered.withLock { $0 += 1 }
+                    if query == "large" { return [UInt8](repeating: 32, count: 32 << 20) }
                     return Array("<p>\(boards.current()?.targets.count ?? 0) \(query)".utf8)
                 }
             },
@@ -66,7 +68,7 @@ final class Site: Sendable {
                 PageDocument(type: "text/html; charset=utf-8") { Array("<h1>\(status)</h1>".utf8) }
             })
         let content = WebContent(
-            boards: boards, events: events, renders: try RenderQueue(), header: { Site.header($0) },
+            boards: boards, events: events, renders: try RenderQueue(unreadLimit: unread), header: { Site.header($0) },
             history: { query in
                 guard query != "since=x" else { throw WebProblem(.badRequest, "since: not a time") }
                 return PageDocument(type: "application/json") { client in

@@ -82,6 +82,26 @@ import Testing
         try await site.stop()
     }
 
+    @Test func `documents wait while others are unread, and the client that reads nothing for the longest time is closed`()
+        async throws
+    {
+        let site = try Site(unread: RenderQueue.UnreadLimit(documents: 2, bytes: 1 << 20))
+        try await site.with { site in
+            // More than the kernel's buffers can have.
+            let deaf = try (0..<3).map { _ in
+                let client = try site.client()
+                client.send("GET /?large HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                return client
+            }
+            // Each of the others can only be rendered if one of those is closed.
+            try expectEqual(site.client().get("/").status, 200)
+            #expect(site.rendered.withLock { $0 } >= 3)
+            #expect(try deaf.contains { try $0.readToEnd().utf8.count < 32 << 20 })
+            #expect(site.server.connectionCount <= 4)
+        }
+        try await site.stop()
+    }
+
     @Test func `a client that reads nothing gives its place to another`() async throws {
         var limits = WebLimits()
         (limits.connections, limits.streams, limits.reserve) = (2, 1, 0)

@@ -76,7 +76,7 @@ import Testing
         let (client, closed) = (RenderClient(.connection(1), .loopback), RenderClient(.connection(2), .loopback))
         closed.end()
         let document = WholeDocument { [1] }
-        await expectEqual(queue.render(document, for: client), [1])
+        await expectEqual(queue.render(document, for: client).map { Array($0.buffer.readableBytesView) }, [1])
         await expectNil(queue.render(document, for: closed))
         await expectNil(queue.run(for: closed) { Issue.record("rendered") })
     }
