@@ -34,7 +34,8 @@ struct GetCommand: ParsableCommand {
             get retries until --timeout. It does not retry permanent errors: statuses 400 to 499 except 408 and 429, an untrusted \
             certificate, an endless or refused redirect, a wrong digest, a file that cannot be written.
 
-            The trusted authorities are the system's, or those of SSL_CERT_FILE and SSL_CERT_DIR if one of them is set.
+            The trusted authorities are those of --cafile, or of SSL_CERT_FILE and SSL_CERT_DIR if one of them is set, or the system's. The proxy is \
+            that of --proxy, or of http_proxy, https_proxy and all_proxy; --noproxy and no_proxy name the hosts that need none.
 
             Exit code 0: all files are complete. 1: at least one is not. 66: SSL_CERT_FILE or SSL_CERT_DIR names no certificate. \
             73, 74: with one URL, its file cannot be created or written. 128+n: ended by signal n; received bytes are kept.

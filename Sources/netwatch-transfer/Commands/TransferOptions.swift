@@ -12,11 +12,14 @@ struct TransferOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The maximum bytes per second of each transfer: 500k, 2M, 1G are powers of 1024, as in curl.", valueName: "bytes"))
+            "The maximum bytes per second of all transfers together: 500k, 2M, 1G are powers of 1024, as in curl.",
+            valueName: "bytes"))
     var limitRate: String?
 
     @Option(parsing: .unconditional, help: ArgumentHelp("Give up after this time (default: never).", valueName: "duration"))
     var timeout: String?
+
+    @OptionGroup var server: ServerOptions
 
     @OptionGroup var network: Console.NetworkOptions
 
@@ -59,19 +62,26 @@ struct TransferOptions: ParsableArguments {
             guard let rate = ByteCount.parse(limitRate) else {
                 throw .usage("--limit-rate \(limitRate)", "write a whole number of bytes a second, as in 500000, 500k or 2M")
             }
-            configuration.maximumReceiveRate = rate
-            configuration.maximumSendRate = rate
+            // Each has its share, also when fewer are left: the sum never exceeds the limit.
+            let share = max(1, rate / Int64(max(1, min(parallel, urls.count))))
+            configuration.maximumReceiveRate = share
+            configuration.maximumSendRate = share
         }
         configuration.retryPolicy = RetryPolicy(
             maximumRetries: nil, maximumRetryAfter: Transfers.forever, statusCodes: TransferProblem.temporaryStatuses)
         configuration.maximumConnectionsPerHost = max(6, parallel)
         configuration.additionalHeaderFields[.userAgent] = "netwatch/\(CommandProgram.version)"
+        try server.apply(to: &configuration)
         // The program writes its own messages instead of the library's log.
         configuration.logger = Logger(label: "netwatch-\(command)") { _ in SwiftLogNoOpLogHandler() }
         configuration.name = "netwatch-\(command)"
         var settings = Transfers.Settings(parallel: parallel)
         settings.deadline = timeLimit.map { start.advanced(by: $0) }
         settings.timeoutText = timeout ?? ""
+        settings.handlers = try server.handlers(for: urls)
+        if let cafile = server.cafile {
+            do { try settings.tls.trustAuthorities(in: cafile) } catch { throw Failure(ExitCode.badData, "--cafile \(error)") }
+        }
         return Setup(monitoring: monitoring, session: configuration, transfers: settings)
     }
 

@@ -14,6 +14,10 @@ final class Transfers {
         var deadline: Moment?
         /// The value of `--timeout` as the user wrote it.
         var timeoutText = ""
+        /// The handlers that answer challenges; `nil` for none.
+        var handlers: TransferHandlers?
+        /// The trust of the probes that find the cause of a failure.
+        var tls = TLSProbeSettings()
     }
 
     /// The reason why the loop ended.
@@ -81,15 +85,20 @@ final class Transfers {
         do { monitor = try PathMonitor(monitoring) } catch { throw Failure(error) }
         let session: HTTPSessionManager
         do {
-            session = try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [inbox])
+            session = try HTTPSessionManager(
+                configuration: configuration, handlers: settings.handlers ?? TransferHandlers(), reachability: monitor,
+                monitors: [inbox])
         } catch {
-            let code = error.underlying is MissingAuthoritiesError ? ExitCode.noInput : ExitCode.system
+            let code =
+                error.underlying is MissingAuthoritiesError
+                ? ExitCode.noInput : error.code == .invalidConfiguration ? ExitCode.usage : ExitCode.system
             throw Failure(code, "\(work.command): \(error.reason)")
         }
         self.session = session
         let interface = configuration.interface
-        diagnoses = Diagnoses(
-            monitor, ProbeSettings(failAfter: 1, families: monitoring.families, interface: interface), inbox)
+        var probes = ProbeSettings(failAfter: 1, families: monitoring.families, interface: interface)
+        probes.tls = settings.tls
+        diagnoses = Diagnoses(monitor, probes, inbox)
         defer {
             diagnoses = nil
             self.session = nil

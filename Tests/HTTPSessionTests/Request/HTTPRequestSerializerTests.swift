@@ -189,6 +189,7 @@ import Testing
         serializer.options.allowsExpensiveAccess = false
         serializer.options.allowsConstrainedAccess = false
         serializer.options.waitsForConnectivity = false
+        serializer.options.connectivityTimeout = .seconds(4)
         serializer.options.retryPolicy = .never
         serializer.options.maximumResponseSize = 4
         serializer.options.sendsCredentialsPreemptively = true

@@ -28,6 +28,8 @@ struct ConnectivityLab: Sendable {
         let configuration = localConfiguration { configuration in
             configuration.networkNamespace = NetworkNamespace(client.path)
             configuration.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
+            // On a busy machine, a change of the lab may take longer than the default.
+            configuration.connectivityTimeout = .seconds(3_600)
             change(&configuration)
         }
         return try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [log] + monitors)

@@ -2,6 +2,7 @@ import EventLoop
 import Expectations
 import Foundation
 import Glibc
+import NIOCore
 import Testing
 
 @testable import netwatch_service

@@ -1,0 +1,90 @@
+import Expectations
+import Foundation
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// The options of the built program about trust, credentials, header fields and proxies.
+@Suite(.serialized, .timeLimit(.minutes(5))) struct ServerOptionsTests {
+    private let folder: ProgramFolder
+
+    init() throws { folder = try ProgramFolder() }
+
+    private func write(_ text: String, to name: String) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: folder.file(name)))
+    }
+
+    /// Runs `netwatch get` to the file `answer`, and returns its exit code and its lines on standard error.
+    private func get(_ arguments: String..., environment: [String: String?] = [:]) throws -> (code: Int32, errors: String) {
+        let program = try folder.run(["get", "-q", "-o", "answer", "--timeout", "120s"] + arguments, environment: environment)
+        return (try program.wait(), program.standardError)
+    }
+
+    @Test func `--cafile trusts an authority, --cert and --key show a client certificate`() throws {
+        let (own, client) = (try SelfSignedCertificate(names: ["localhost"]), try SelfSignedCertificate(names: ["client"]))
+        var tls = own.serverTLS
+        tls.clientCertificates = .required(authorities: .text(client.certificate))
+        let server = try TestServer(tls: tls) { _ in StubResponse(body: "trusted") }
+        try write(own.certificate, to: "ca.pem")
+        try write(client.certificate, to: "client.pem")
+        try write(client.privateKey, to: "client.key")
+        try write(client.certificate + client.privateKey, to: "both.pem")
+        let url = "https://localhost:\(server.port)/"
+        try expectEqual(get("--cafile", "ca.pem", "--cert", "client.pem", "--key", "client.key", url).code, 0)
+        expectEqual(folder.content("answer"), Data("trusted".utf8))
+        try expectEqual(get("--no-continue", "--cafile", "ca.pem", "--cert", "both.pem", url).code, 0)
+        let untrusted = try get("--no-continue", "--cert", "both.pem", url)
+        #expect(untrusted.code == 1 && untrusted.errors.contains("self-signed certificate"), "\(untrusted)")
+    }
+
+    @Test func `-H sends fields of arguments and of a file`() throws {
+        let server = try TestServer { _ in StubResponse(body: "hello") }
+        try write("X-Two: 2\n\nX-Three:\n", to: "fields")
+        try expectEqual(get("-H", "X-One: a: b", "-H", "@fields", "-H", "User-Agent: mine", server.origin).code, 0)
+        let request = try #require(server.requests.first)
+        expectEqual(["x-one", "x-two", "x-three", "user-agent"].map { request.values($0) }, [["a: b"], ["2"], [""], ["mine"]])
+    }
+
+    @Test func `--user answers a challenge of the server in the URL by the password of a file`() throws {
+        let server = try TestServer { request in
+            request["authorization"] == "Basic \(Data("ada:secret:1".utf8).base64EncodedString())"
+                ? StubResponse(body: "hello") : StubResponse(401, fields: ["WWW-Authenticate": "Basic realm=\"a\""])
+        }
+        try write("ada:secret:1\nmore\n", to: "user")
+        try write("ada:wrong\n", to: "wrong")
+        try expectEqual(get("--user", "@user", server.origin).code, 0)
+        expectEqual(folder.content("answer"), Data("hello".utf8))
+        let refused = try get("--no-continue", "--user", "@wrong", server.origin)
+        #expect(refused.code == 1 && refused.errors.contains("401"), "\(refused)")
+    }
+
+    @Test func `--proxy sends requests to a proxy, except those of --noproxy`() throws {
+        let (server, proxy) = (try TestServer { _ in StubResponse(body: "hello") }, try ProxyServer())
+        let address = proxy.url().absoluteString
+        try expectEqual(get("--proxy", address, server.origin).code, 0)
+        expectEqual(proxy.passages.count, 1)
+        try expectEqual(get("--no-continue", "--proxy", address, "--noproxy", "127.0.0.0/8", server.origin).code, 0)
+        try expectEqual(get("--no-continue", "--noproxy", "*", server.origin, environment: ["http_proxy": address]).code, 0)
+        expectEqual(proxy.passages.count, 1)
+        try expectEqual(get("--no-continue", server.origin, environment: ["http_proxy": address, "no_proxy": nil]).code, 0)
+        expectEqual(proxy.passages.count, 2)
+    }
+
+    @Test(arguments: [
+        (["--user", "ada:secret"], 64, "other users can read a password among the arguments"),
+        (["--user", "@missing"], 66, "--user @missing: cannot be read"), (["--user", "@empty"], 65, "is not NAME:PASSWORD"),
+        (["-H", "no field"], 64, "write a field as 'Name: value'"),
+        (["-H", "Range: bytes=0-1"], 64, "the transfer sets this field itself"),
+        (["-H", "Content-Length: 3"], 64, "Content-Length"), (["-H", "@empty\u{1}"], 66, "cannot be read"),
+        (["--key", "k.pem"], 64, "it needs --cert"), (["--cert", "empty"], 65, "empty"),
+        (["--cafile", "missing"], 66, "missing"),
+        (["--proxy", "gopher://a"], 64, "proxy"),
+    ])
+    func `a wrong option is one line`(_ arguments: [String], _ code: Int32, _ text: String) throws {
+        try write("", to: "empty")
+        let program = try folder.run(["get"] + arguments + ["http://127.0.0.1:9/"])
+        try expectEqual(program.wait(), code, "\(program.ending)")
+        #expect(program.standardError.contains(text), "\(program.standardError)")
+        expectEqual(program.standardError.split(separator: "\n").count, 1, "\(program.standardError)")
+    }
+}
