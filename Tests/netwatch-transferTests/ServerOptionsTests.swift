@@ -72,7 +72,7 @@ import Testing
 
     @Test(arguments: [
         (["--user", "ada:secret"], 64, "other users can read a password among the arguments"),
-        (["--user", "@missing"], 66, "--user @missing: cannot be read"), (["--user", "@empty"], 65, "is not NAME:PASSWORD"),
+        (["--user", "@missing"], 66, "--user @missing: the file cannot be read"), (["--user", "@empty"], 65, "is not NAME:PASSWORD"),
         (["-H", "no field"], 64, "write a field as 'Name: value'"),
         (["-H", "Range: bytes=0-1"], 64, "the transfer sets this field itself"),
         (["-H", "Content-Length: 3"], 64, "Content-Length"), (["-H", "@empty\u{1}"], 66, "cannot be read"),

@@ -39,6 +39,20 @@ import Testing
         try Program([try Programs.netwatch] + words + ["--netns", host.name ?? ""], output: output)
     }
 
+    @Test func `an http probe sends the fields of -H and the user of --user, whose password is in a file`() throws {
+        let server = try serve { request in
+            let isUser = request["authorization"] == "Basic \(Data("ada:secret".utf8).base64EncodedString())"
+            return StubResponse(isUser && request.values("x-key") == ["a: b"] ? 204 : 401)
+        }
+        let scratch = try ScratchDirectory()
+        try Data("ada:secret\n".utf8).write(to: URL(fileURLWithPath: scratch.file("user")))
+        let arguments = ["status", "-H", "X-Key: a: b", "--user", "@" + scratch.file("user"), url(server)]
+        let program = try start(arguments)
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        let other = try start(["status", url(server)])
+        try expectEqual(other.wait(), 1, "\(other.ending)")
+    }
+
     private struct Document: Decodable {
         struct Path: Decodable { var status: String }
         struct Cause: Decodable {

@@ -66,7 +66,7 @@ struct ServerOptions: ParsableArguments {
                 throw Self.failure("--cert", cert, error)
             }
         }
-        for header in headers { try Self.add(header, to: &configuration) }
+        for field in try FieldArgument.all(in: headers) { try Self.add(field, to: &configuration) }
         // Read when the session is made.
         if let noproxy { for name in ["no_proxy", "NO_PROXY"] { setenv(name, noproxy, 1) } }
         if let proxy {
@@ -75,26 +75,15 @@ struct ServerOptions: ParsableArguments {
         }
     }
 
-    private static func add(_ header: String, to configuration: inout SessionConfiguration) throws(Failure) {
-        guard header.hasPrefix("@") else { return try add(line: header, "-H '\(header)'", to: &configuration) }
-        let name = String(header.dropFirst())
-        for (number, line) in try lines(of: name, "-H").enumerated() where !line.isEmpty {
-            try add(line: line, "-H \(header): line \(number + 1)", to: &configuration)
-        }
-    }
-
-    private static func add(line: String, _ place: String, to configuration: inout SessionConfiguration) throws(Failure) {
-        guard let colon = line.firstIndex(of: ":"), let name = HTTPField.Name(String(line[..<colon])) else {
-            throw .usage(place, "write a field as 'Name: value'")
-        }
-        guard !reserved.contains(name.canonicalName) else { throw .usage(place, "the transfer sets this field itself") }
-        let value = line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
-        let field = HTTPField(name: name, value: String(value))
-        guard field.value.utf8.elementsEqual(value.utf8) else {
-            throw .usage(place, "the value has characters that no field may have")
+    private static func add(_ field: FieldArgument, to configuration: inout SessionConfiguration) throws(Failure) {
+        guard let name = HTTPField.Name(field.name) else { throw .usage(field.place, "'\(field.name)' is not a field's name") }
+        guard !reserved.contains(name.canonicalName) else { throw .usage(field.place, "the transfer sets this field itself") }
+        let sent = HTTPField(name: name, value: field.value)
+        guard sent.value.utf8.elementsEqual(field.value.utf8) else {
+            throw .usage(field.place, "the value has characters that no field may have")
         }
         if name == .userAgent { configuration.additionalHeaderFields[.userAgent] = nil }
-        configuration.additionalHeaderFields.append(field)
+        configuration.additionalHeaderFields.append(sent)
     }
 
     /// Returns the handlers that answer challenges of the servers of these URLs by ``user`` and its password; `nil` if there is no user.
@@ -102,7 +91,8 @@ struct ServerOptions: ParsableArguments {
     /// - Throws: ``Failure`` with code 64 for a password among the arguments, or if there is no terminal to ask on.
     func handlers(for urls: [URL]) throws(Failure) -> TransferHandlers? {
         guard let user else { return nil }
-        let credential = try Self.credential(user)
+        let (name, password) = try UserArgument.read(user)
+        let credential = Credential(user: name, password: password)
         let origins = Set(urls.compactMap(Origin.init))
         var handlers = TransferHandlers()
         handlers.challenge = { challenge in
@@ -112,41 +102,6 @@ struct ServerOptions: ParsableArguments {
             return .useCredential(credential)
         }
         return handlers
-    }
-
-    private static func credential(_ user: String) throws(Failure) -> Credential {
-        if user.hasPrefix("@") {
-            let name = String(user.dropFirst())
-            let line = try lines(of: name, "--user").first ?? ""
-            guard let colon = line.firstIndex(of: ":") else {
-                throw Failure(ExitCode.badData, "--user \(user): the first line is not NAME:PASSWORD")
-            }
-            return Credential(user: String(line[..<colon]), password: String(line[line.index(after: colon)...]))
-        }
-        guard !user.contains(":") else {
-            throw .usage("--user", "other users can read a password among the arguments; write --user NAME or --user @FILE")
-        }
-        let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
-        guard terminal >= 0 else {
-            throw .usage("--user \(user)", "there is no terminal to ask for the password; write --user @FILE")
-        }
-        close(terminal)
-        guard
-            let password = getpass(
-                "password of \(user.filter { !$0.unicodeScalars.contains(where: UnsafeCharacters.contain) }): ")
-        else { throw .usage("--user \(user)", "no password was read") }
-        return Credential(user: user, password: String(cString: password))
-    }
-
-    private static func lines(of name: String, _ option: String) throws(Failure) -> [String] {
-        let bytes: Data
-        do { bytes = try Data(contentsOf: URL(fileURLWithPath: name)) } catch {
-            throw Failure(ExitCode.noInput, "\(option) @\(name): cannot be read")
-        }
-        guard bytes.count <= 1 << 20, let text = String(validating: bytes, as: UTF8.self) else {
-            throw Failure(ExitCode.badData, "\(option) @\(name): it is not a text of at most 1 MiB")
-        }
-        return text.split(omittingEmptySubsequences: false) { $0.isNewline }.map(String.init)
     }
 
     private static func failure(_ option: String, _ name: String, _ error: HTTPSessionError) -> Failure {

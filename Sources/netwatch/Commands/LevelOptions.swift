@@ -33,6 +33,17 @@ struct LevelOptions: ParsableArguments {
         help: ArgumentHelp("A certificate that expires sooner degrades its target (default: 14; 0 for never).", valueName: "n"))
     var certificateDays: Int?
 
+    @Option(
+        name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("A field of http requests, 'Name: value'; @FILE reads one from each line. May be repeated.", valueName: "field"))
+    var headers: [String] = []
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The user of http requests (Basic); the password is asked for. @FILE reads NAME:PASSWORD from the first line.", valueName: "name"))
+    var user: String?
+
     /// Returns the settings with the options applied.
     ///
     /// - Throws: ``Failure`` with code 64 for a value that is not valid, 65 for a file whose contents are not valid, 66 for one that
@@ -57,6 +68,15 @@ struct LevelOptions: ParsableArguments {
         }
         if let expectBody {
             do { try settings.http.expectBody(expectBody) } catch { throw .usage("--expect-body", error.description) }
+        }
+        for field in try FieldArgument.all(in: headers) {
+            do { try settings.http.addField(field.name, field.value) } catch { throw .usage(field.place, error.description) }
+        }
+        if let user {
+            let (name, password) = try UserArgument.read(user)
+            do { try settings.http.authorize(by: .basic(user: name, password: password)) } catch {
+                throw .usage("--user", error.description)
+            }
         }
         return settings
     }

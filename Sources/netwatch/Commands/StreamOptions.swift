@@ -60,6 +60,7 @@ struct StreamOptions: ParsableArguments {
             ("--canary-body", canary.canaryBody != nil), ("--cafile", levels.cafile != nil), ("--crlfile", levels.crlfile != nil),
             ("--insecure", levels.insecure), ("--expect-status", levels.expectStatus != nil),
             ("--expect-body", levels.expectBody != nil), ("--certificate-days", levels.certificateDays != nil),
+            ("-H", !levels.headers.isEmpty), ("--user", levels.user != nil),
             ("-v", output.verbose),
         ]
     }

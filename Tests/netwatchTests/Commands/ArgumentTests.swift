@@ -93,6 +93,12 @@ import Testing
             "status --expect-status 99 https://a",
             "--expect-status: '99' is neither a status code from 100 to 599 nor a range like 200-299"
         ),
+        ("status -H Accept https://a", "-H 'Accept': write a field as 'Name: value'"),
+        ("why -H Host:b https://a", "-H 'Host:b': field 'Host': the probe itself sends this field"),
+        (
+            "wait --user ada:secret https://a",
+            "--user: other users can read a password among the arguments; write --user NAME or --user @FILE"
+        ),
         ("why --expect-body ( https://a", "--expect-body: expression '(': missing ): ("),
         ("status --canary a:1", "--canary 'a:1': write a URL with http or https"),
         ("watch --canary tls://a", "--canary 'tls://a': write a URL with http or https"),
