@@ -26,7 +26,7 @@ import Testing
 
     private static let targets = 100
     /// The growth of the heap in kB that may remain: results that are not in the database yet, and caches of first requests.
-    private static let remainder = 5_500
+    private static let remainder = 7_000
     private let scratch: ScratchDirectory
     private let host: LabHost
 

@@ -85,13 +85,16 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case .body where machine.current?.isHead == true: promise?.succeed()
         case .body(let bytes): context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: promise)
         case .end:
-            if endsWithHead { promise?.succeed() } else { context.write(wrapOutboundOut(.end(nil)), promise: promise) }
+            let written = promise ?? context.eventLoop.makePromise(of: Void.self)
+            written.futureResult.assumeIsolated().whenComplete { [connections, id] _ in connections.wroteResponse(id) }
+            if endsWithHead { written.succeed() } else { context.write(wrapOutboundOut(.end(nil)), promise: written) }
             perform(machine.wroteEnd(at: now), context)
         }
     }
 
     /// Sends a response that needs nothing of other threads.
     private func send(_ response: WebResponse, _ context: ChannelHandlerContext) {
+        connections.beginResponse(id)
         write(context: context, data: NIOAny(OutboundIn.head(response.head)), promise: nil)
         if case .bytes(let bytes) = response.body { write(context: context, data: NIOAny(OutboundIn.body(bytes)), promise: nil) }
         write(context: context, data: NIOAny(OutboundIn.end(nil)), promise: nil)

@@ -139,15 +139,22 @@ final class Connections: @unchecked Sendable {
         }
     }
 
-    /// Closes the connection of the client that has a document and has read nothing of it for the longest time.
-    func closeSlowestReader() {
-        var slowest: (channel: any Channel, since: Int64)?
+    /// Closes connections of clients that have documents and have read nothing of them for a second or more, those with the longest time first.
+    func closeSlowReaders() {
+        let limit = Self.now - WebLimits.second
+        var slow: [(channel: any Channel, since: Int64)] = []
         for connection in open.values where (connection.renderClient?.unreadBytes ?? 0) > 0 {
-            guard let since = connection.handler?.machine.stalledSince, since < slowest?.since ?? .max else { continue }
-            slowest = (connection.channel, since)
+            guard let since = connection.handler?.machine.stalledSince, since <= limit else { continue }
+            slow.append((connection.channel, since))
         }
-        slowest?.channel.close(promise: nil)
+        for reader in slow.sorted(by: { $0.since < $1.since }).prefix(16) { reader.channel.close(promise: nil) }
     }
+
+    /// Notes that a response without a document begins.
+    func beginResponse(_ id: Int) { open[id]?.renderClient?.begin(nil) }
+
+    /// Notes that a response is written completely, to the kernel.
+    func wroteResponse(_ id: Int) { open[id]?.renderClient?.endResponse() }
 
     /// Returns free memory to the kernel if many connections have ended.
     func trimHeap() {

@@ -21,7 +21,13 @@ final class RenderClient: Sendable {
 
     let share: Share
     let peer: Peer
-    private let hasEnded = Locked(false)
+    private struct State: Sendable {
+        var hasEnded = false
+        /// The documents of the responses that are not written completely, in order; `nil` for a response without one.
+        var documents: [UnreadDocument?] = []
+    }
+
+    private let state = Locked(State())
     private let unread = Locked(0)
 
     init(_ share: Share, _ peer: Peer) { (self.share, self.peer) = (share, peer) }
@@ -37,7 +43,7 @@ final class RenderClient: Sendable {
     }
 
     /// Whether the connection is open. Nothing is rendered for one that is not.
-    var isOpen: Bool { !hasEnded.withLock { $0 } }
+    var isOpen: Bool { !state.withLock { $0.hasEnded } }
 
     /// The bytes of documents that were rendered for the client and that it has not read.
     var unreadBytes: Int { unread.withLock { $0 } }
@@ -46,7 +52,23 @@ final class RenderClient: Sendable {
     func addUnread(_ count: Int) { unread.withLock { $0 += count } }
 
     /// Notes that the connection is closed.
-    func end() { hasEnded.withLock { $0 = true } }
+    func end() {
+        let documents = state.withLock { state in
+            defer { state = State(hasEnded: true) }
+            return state.documents
+        }
+        // They are released outside of the lock, because that may start the rendering of others.
+        withExtendedLifetime(documents) {}
+    }
+
+    /// Keeps the document of a response until ``endResponse()``.
+    func begin(_ document: UnreadDocument?) { state.withLock { if !$0.hasEnded { $0.documents.append(document) } } }
+
+    /// Releases the document of the oldest response, which the kernel has completely.
+    func endResponse() {
+        let document = state.withLock { $0.documents.isEmpty ? nil : $0.documents.removeFirst() }
+        withExtendedLifetime(document) {}
+    }
 }
 
 /// The credentials of the process at the other end of a Unix socket (unix(7), `SO_PEERCRED`), as the kernel writes them.

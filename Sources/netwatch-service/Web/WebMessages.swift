@@ -41,7 +41,7 @@ struct WebResponse: Sendable {
     var status = 200
     var headers: HTTPHeaders
     var body = Body.bytes(ByteBuffer())
-    /// The document in the body, which exists until the response is written.
+    /// The document in the body, which counts as unread until the response is written (``RenderClient/begin(_:)``).
     var document: UnreadDocument?
 
     /// The status line and all fields.

@@ -29,7 +29,7 @@ final class WebServer: Sendable {
         let loop = group.next()
         content.renders.onShortage { [connections, weak renders = content.renders] in
             guard let renders else { return }
-            loop.execute { if renders.isShort { connections.closeSlowestReader() } }
+            loop.execute { if renders.isShort { connections.closeSlowReaders() } }
         }
     }
 
@@ -85,7 +85,7 @@ final class WebServer: Sendable {
         let timers = [
             loop.scheduleRepeatedTask(initialDelay: .nanoseconds(limits.checkTime), delay: .nanoseconds(limits.checkTime)) { _ in
                 connections.checkTimes()
-                if renders.isShort { connections.closeSlowestReader() }
+                if renders.isShort { connections.closeSlowReaders() }
                 connections.trimHeap()
             },
             loop.scheduleRepeatedTask(
@@ -167,8 +167,7 @@ struct WebConnection: Sendable {
         _ request: WebRequest, on channel: any Channel, _ outbound: NIOAsyncChannelOutboundWriter<WebResponsePart>
     ) async throws {
         let response = await routes.respond(to: request, on: channel)
-        // Until the end of this function, the document counts as unread.
-        defer { withExtendedLifetime(response.document) {} }
+        request.client.begin(response.document)
         let head = WebResponsePart.head(response.head)
         guard request.head.method != .HEAD else { return try await outbound.write(contentsOf: [head, .end(nil)]) }
         switch response.body {
