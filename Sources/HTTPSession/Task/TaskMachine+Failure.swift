@@ -8,7 +8,7 @@ extension TaskMachine {
     /// The attempt has failed: another one follows, or the task ends with the error.
     mutating func failed(
         with error: HTTPSessionError, _ facts: TransferFacts? = nil, isHandshakeRefusal: Bool = false,
-        isEarlySuccess: Bool = false, isSilent: Bool = false
+        isEarlySuccess: Bool = false
     ) {
         let (end, hasSent) = (sentEnd, attempt.isConnected)
         // The server may have the sent bytes of a resumable upload: it is asked first.
@@ -21,7 +21,7 @@ extension TaskMachine {
         failure.isHandshakeRefusal = isHandshakeRefusal
         failure.isEarlySuccess = isEarlySuccess
         if failure.hasProgressed { retries.progressed() }
-        noteSilence(&failure, isSilent: isSilent, restarts: failure.hasProgressed || hasSentPart)
+        noteSilence(&failure, restarts: failure.hasProgressed || hasSentPart)
         hasPaidRetry = false
         isRepeatRequest = true
         guard mayBeOutage(error, failure) else { return retryOrEnd(after: error, failure) }
@@ -33,9 +33,9 @@ extension TaskMachine {
     ///
     /// `isSilent`: the task has waited that long in another attempt. `restarts`: the transfer continues behind the bytes of this attempt, and gets the
     /// complete time again, as each attempt of a policy without a limit.
-    private mutating func noteSilence(_ failure: inout RetryMachine.Failure, isSilent: Bool, restarts: Bool) {
+    private mutating func noteSilence(_ failure: inout RetryMachine.Failure, restarts: Bool) {
         guard !restarts, rules.retryPolicy.maximumRetries != nil else { return noteReceived() }
-        failure.isSilence = isSilent || stateMachine.isSilent(now: now)
+        failure.isSilence = stateMachine.isSilent(now: now)
         _ = stateMachine.handle(.attemptFailed, now: now)
     }
 

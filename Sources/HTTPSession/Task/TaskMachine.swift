@@ -195,7 +195,7 @@ struct TaskMachine: ~Copyable {
         case .sharedLookupStalled: hasStalledLookup = true
         case .partialFileOpened(let remains): partialFileOpened(remains)
         case .startFailed(let error, let hasBegun): startFailed(error, hasBegun: hasBegun)
-        case .sharedLookupFailed: failed(with: TaskMachine.stalledLookupError, isSilent: true)
+        case .sharedLookupFailed: failed(with: TaskMachine.stalledLookupError)
         case .joinedOutage(let cause): joinedOutage(cause)
         case .nameResolved: nameResolved()
         case .connected: connected()

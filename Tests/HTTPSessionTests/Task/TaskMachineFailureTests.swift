@@ -263,6 +263,13 @@ import Testing
         expectEqual(task.endTransfer(.connectionLost), "report retry after connection-lost, backingOff, release slot")
     }
 
+    @Test func `a lookup of an earlier task that had no answer is retried by the tasks that waited for it`() throws {
+        let task = try TaskTranscript()
+        _ = task(.resume)
+        _ = task(.admitted)
+        expectEqual(task(.sharedLookupFailed), "report retry after timed-out, backingOff, release slot, lookup continues")
+    }
+
     @Test func `a task that has waited for its longest time ends with the reason of the wait`() throws {
         let task = try TaskTranscript(waits: true, connectivityTimeout: 60 * second)
         task.explanation = .missing(cause)
