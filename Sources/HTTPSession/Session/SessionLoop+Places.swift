@@ -9,16 +9,20 @@ extension SessionLoop {
     /// The time at which the next suspended transfer may yield its place; `nil` if nobody waits for one.
     var placeDeadline: Int64? {
         guard !suspendedTransfers.isEmpty, queue.waiting > 0 else { return nil }
-        return suspendedTransfers.lazy.filter { entry in self.run(entry.key).map { self.queue.isWanted($0.host) } ?? false }
-            .map { $0.value + SessionLoop.placeDuration }.min()
+        return suspendedTransfers.lazy.filter { self.mayYield($0.key) }.map { $0.value + SessionLoop.placeDuration }.min()
+    }
+
+    /// Whether a task waits for the place of this one. A task that resolves its host's name for others keeps its place.
+    private func mayYield(_ id: UInt64) -> Bool {
+        run(id).map { queue.isWanted($0.host) && !queue.isResolving(id, $0.host) } ?? false
     }
 
     /// Gives the places of suspended transfers to tasks that wait for them. - Returns: Whether a place has become free.
     func yieldPlaces() -> Bool {
         guard !suspendedTransfers.isEmpty, queue.waiting > 0 else { return false }
-        let due = suspendedTransfers.filter { $0.value + SessionLoop.placeDuration <= now }
+        let due = suspendedTransfers.filter { $0.value + SessionLoop.placeDuration <= now && mayYield($0.key) }
         for (id, _) in due.sorted(by: { ($0.value, $0.key) < ($1.value, $1.key) }) {
-            guard let run = run(id), queue.isWanted(run.host), queue.yield(id, from: run.host) else { continue }
+            guard let run = run(id), queue.yield(id, from: run.host) else { continue }
             run.hasYieldedPlace = true
             suspendedTransfers[id] = nil
             engine.allowConnections(beyondLimit: queue.yielded)
