@@ -29,8 +29,15 @@ extension TaskDriver {
         if machine.kind == .download {
             let lines = machine.downloadFieldLines()
             plan.replaceFields(by: lines)
-            if lines.isEmpty, plan.decompresses { plan.requestIdentity() }
-            // A server may compress nevertheless: what it sends is decompressed, and does not continue.
+            if lines.isEmpty {
+                if plan.decompresses { plan.requestIdentity() }
+            } else {
+                // Also if the session has an Accept-Encoding of its own, which is replaced.
+                plan.decompresses = settings.configuration.decompressesResponses
+            }
+            // A server may compress nevertheless: what it sends is decompressed, and does not continue. But Content-Encoding is often the coding of
+            // the file itself, as its name says.
+            if namesCompressedFile(request.url) { plan.decompresses = false }
             plan.requestsCompression = false
             plan.bufferSize = machine.readsSmallPieces ? 16 << 10 : 256 << 10
         }
@@ -44,5 +51,16 @@ extension TaskDriver {
             plan.bufferSize = Int(max(1_024, min(Int64(plan.bufferSize), rate / 100)))
         }
         return plan
+    }
+
+    /// Whether the last component of the URL's path, or the name of the destination, is that of a compressed file.
+    private func namesCompressedFile(_ url: URL) -> Bool {
+        let suffixes = ["gz", "tgz", "svgz", "zst", "tzst", "br", "zz"]
+        var names = [url.lastPathComponent]
+        if case .file(let destination) = machine.rules.destination { names.append(destination.file.lastPathComponent) }
+        return names.contains { name in
+            guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return false }
+            return suffixes.contains(name[name.index(after: dot)...].lowercased())
+        }
     }
 }

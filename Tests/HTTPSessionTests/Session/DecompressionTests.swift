@@ -195,6 +195,33 @@ import Testing
         }
     }
 
+    @Test(arguments: [("/file.tar.gz", "file"), ("/latest?id=3", "file.tgz"), ("/a/FILE.GZ", "other")])
+    func `a file that is compressed by its name is stored as it is sent, whatever its Content-Encoding says`(
+        _ path: String, _ name: String
+    ) async throws {
+        let folder = try ScratchDirectory()
+        // Two members, which libcurl cannot decompress.
+        let bytes = Data(Self.gzip("one") + Self.gzip("two"))
+        let server = try TestServer { _ in
+            StubResponse(fields: ["Content-Encoding": "x-gzip"], body: StubBody([.bytes(Array(bytes))]))
+        }
+        let task = try download(server, to: folder.url(name), digest: ContentDigest.sha256(of: bytes)) {
+            $0.url = URL(string: server.origin + path) ?? $0.url
+        }
+        _ = try await task.file()
+        try expectEqual(Data(contentsOf: folder.url(name)), bytes)
+    }
+
+    @Test func `an Accept-Encoding of the session does not apply to a download, which is decompressed`() async throws {
+        let folder = try ScratchDirectory()
+        let server = try TestServer { _ in StubResponse(fields: ["Content-Encoding": "gzip"], body: .gzip("short".utf8)) }
+        let session = try localSession { $0.additionalHeaderFields[.acceptEncoding] = "gzip" }
+        let task = session.downloadTask(for: TransferRequest(url: server.url()), to: folder.url("file"))
+        _ = try await task.file()
+        try expectEqual(String(contentsOf: folder.url("file"), encoding: .utf8), "short")
+        expectEqual(server.requests.map { $0.values("accept-encoding") }, [["identity"]])
+    }
+
     @Test(arguments: [DownloadDestination.PartialFilePolicy.remove, .keep])
     func `a compressed download that is cut restarts, and leaves no partial file`(
         _ partialFile: DownloadDestination.PartialFilePolicy
