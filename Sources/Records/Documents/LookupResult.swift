@@ -17,6 +17,8 @@ package struct LookupResult: Hashable, Sendable {
     /// its name, or the lookup has not ended.
     package init?(_ report: ProbeReport) {
         guard case .name = report.endpoint.host else { return nil }
+        // A layer before the name's resolution fails, such as the link: the lookup says nothing about the name server.
+        if let cause = report.cause, cause.layer != .dns, report.address == nil { return nil }
         cause = report.cause.flatMap { $0.layer == .dns ? $0 : nil }
         (endpoint, duration, server) = (report.endpoint, report.resolution, report.lookup?.server?.description)
         switch report.lookup?.answeredBy {

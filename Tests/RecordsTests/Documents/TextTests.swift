@@ -325,6 +325,10 @@ import Testing
         try expectEqual(
             lines(ProbeReport(endpoint: endpoint, resolution: .seconds(3), cause: silent, moment: Samples.moment(1))).last,
             "  x the last lookup (db.example) failed: dns/resolver-silent: 192.0.2.53 does not answer")
+        // The link fails before any server is asked.
+        let cable = Cause(.link, .noCarrier, detail: "interface eth0 has no carrier")
+        try expectEqual(
+            lines(ProbeReport(endpoint: endpoint, resolution: .seconds(2), cause: cable, moment: Samples.moment(1))), lines(nil))
         // An authority has answered, so the server works.
         let missing = Cause(.dns, .nameNotFound, detail: "db.example does not exist")
         try expectEqual(
