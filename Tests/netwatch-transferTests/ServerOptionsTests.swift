@@ -68,12 +68,17 @@ import Testing
         expectEqual(proxy.passages.count, 1)
         try expectEqual(get("--no-continue", server.origin, environment: ["http_proxy": address, "no_proxy": nil]).code, 0)
         expectEqual(proxy.passages.count, 2)
+        let environment = ["NO_PROXY": "127.0.0.1\t,a.example", "no_proxy": nil]
+        try expectEqual(get("--no-continue", "--proxy", address, server.origin, environment: environment).code, 0)
+        expectEqual(proxy.passages.count, 2)
     }
 
     @Test(arguments: [
         (["--user", "ada:secret"], 64, "other users can read a password among the arguments"),
-        (["--user", "@missing"], 66, "--user @missing: the file cannot be read"), (["--user", "@empty"], 65, "is not NAME:PASSWORD"),
-        (["-H", "no field"], 64, "write a field as 'Name: value'"),
+        (["--user", "@missing"], 66, "--user @missing: the file cannot be read"),
+        (["--user", "@empty"], 65, "is not NAME:PASSWORD"),
+        (["-H", "no field"], 64, "-H 'no…': write a field as 'Name: value'"),
+        (["-H", "Authorization: Bearer s3cret\u{7}"], 64, "-H 'Authorization…': the value has characters"),
         (["-H", "Range: bytes=0-1"], 64, "the transfer sets this field itself"),
         (["-H", "Content-Length: 3"], 64, "Content-Length"), (["-H", "@empty\u{1}"], 66, "cannot be read"),
         (["--key", "k.pem"], 64, "it needs --cert"), (["--cert", "empty"], 65, "empty"),

@@ -14,7 +14,10 @@ package struct FieldArgument: Hashable, Sendable {
         var fields: [FieldArgument] = []
         for header in headers {
             guard header.hasPrefix("@") else {
-                fields.append(try FieldArgument(line: header, place: "-H '\(header)'"))
+                // The value may be a secret.
+                let name = header.prefix { $0 != ":" && !$0.isWhitespace }
+                fields.append(
+                    try FieldArgument(line: header, place: "-H '\(name)\(name.endIndex == header.endIndex ? "" : "…")'"))
                 continue
             }
             for (number, line) in try ArgumentFile.lines(of: header, "-H").enumerated() where !line.isEmpty {

@@ -19,7 +19,9 @@ package enum UserArgument {
         }
         // getpass(3) would read standard input otherwise.
         let terminal = open("/dev/tty", O_RDWR | O_CLOEXEC)
-        guard terminal >= 0 else { throw .usage("--user \(user)", "there is no terminal to ask for the password; write --user @FILE") }
+        guard terminal >= 0 else {
+            throw .usage("--user \(user)", "there is no terminal to ask for the password; write --user @FILE")
+        }
         close(terminal)
         let name = user.filter { !$0.unicodeScalars.contains(where: UnsafeCharacters.contain) }
         guard let password = getpass("password of \(name): ") else { throw .usage("--user \(user)", "no password was read") }

@@ -70,8 +70,12 @@ struct ServerOptions: ParsableArguments {
         // Read when the session is made.
         if let noproxy { for name in ["no_proxy", "NO_PROXY"] { setenv(name, noproxy, 1) } }
         if let proxy {
-            let exceptions = (noproxy ?? ProcessInfo.processInfo.environment["no_proxy"] ?? "").split { $0 == "," || $0 == " " }
-            configuration.proxy = .explicit(proxy, except: exceptions.map(String.init))
+            let exceptions =
+                noproxy ?? ["no_proxy", "NO_PROXY"].lazy.compactMap { ProcessInfo.processInfo.environment[$0] }.first {
+                    !$0.isEmpty
+                } ?? ""
+            let hosts = exceptions.split { $0 == "," || $0.isWhitespace }
+            configuration.proxy = .explicit(proxy, except: hosts.map(String.init))
         }
     }
 

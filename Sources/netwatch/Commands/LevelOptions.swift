@@ -35,13 +35,15 @@ struct LevelOptions: ParsableArguments {
 
     @Option(
         name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("A field of http requests, 'Name: value'; @FILE reads one from each line. May be repeated.", valueName: "field"))
+        help: ArgumentHelp(
+            "A field of http requests, 'Name: value'; @FILE reads one from each line. May be repeated.", valueName: "field"))
     var headers: [String] = []
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The user of http requests (Basic); the password is asked for. @FILE reads NAME:PASSWORD from the first line.", valueName: "name"))
+            "The user of http requests (Basic); the password is asked for. @FILE reads NAME:PASSWORD from the first line.",
+            valueName: "name"))
     var user: String?
 
     /// Returns the settings with the options applied.

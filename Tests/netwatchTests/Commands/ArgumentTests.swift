@@ -94,7 +94,7 @@ import Testing
             "--expect-status: '99' is neither a status code from 100 to 599 nor a range like 200-299"
         ),
         ("status -H Accept https://a", "-H 'Accept': write a field as 'Name: value'"),
-        ("why -H Host:b https://a", "-H 'Host:b': field 'Host': the probe itself sends this field"),
+        ("why -H Host:b https://a", "-H 'Host…': header: the probe itself sends 'Host'"),
         (
             "wait --user ada:secret https://a",
             "--user: other users can read a password among the arguments; write --user NAME or --user @FILE"
