@@ -134,6 +134,10 @@ struct TransferStatus: Hashable {
         case .diagnosed(let diagnosis): return learn(diagnosis)
         case .answered(let status, _):
             diagnosis = nil
+            // A complete response begins the file again: nothing was continued.
+            if direction == .download, (200...299).contains(status), status != 206 {
+                (resumedFrom, bytesOfEarlierRuns) = (nil, 0)
+            }
             guard phase == .connecting, (200...299).contains(status) else { return false }
             offlineSince = nil
             // The response to an upload comes last, or is one of several.
@@ -219,10 +223,8 @@ struct TransferStatus: Hashable {
     /// Samples the progress of the transfer. `wait`: the time until the next attempt.
     mutating func sample(bytes: Int64, total: Int64?, wait: Duration? = nil, at now: Moment) {
         guard phase != .queued, !phase.isFinal else { return }
-        // The library counts from the continued offset only when it sends the next request.
-        let bytes = direction == .upload ? max(bytes, resumedFrom ?? 0) : bytes
-        // After a restart from the beginning, nothing was continued.
-        if bytes < resumedFrom ?? 0 { (resumedFrom, bytesOfEarlierRuns) = (nil, 0) }
+        // The library publishes its progress up to 50 ms late, so it may be older than the continuation.
+        let bytes = max(bytes, resumedFrom ?? 0)
         if direction == .upload, bytes > self.bytes {
             hasBegun = true
             if phase == .connecting { _ = enter(.moving, now) }

@@ -187,7 +187,7 @@ private func halfway(_ name: String = "big.bin") -> TransferStatus {
                 "big.bin: from http://example.test/big.bin", "big.bin: continued at 50 % (6.0 MiB of 12.0 MiB)",
                 "big.bin: 50 %, waiting for the network: link: wlan0 has no carrier, since 13:00",
                 "big.bin: 50 %, trying again: the server answered 503", "big.bin: restarted from the beginning",
-                "big.bin: 0 B of 6.0 MiB in 2.0s, 0 B/s",
+                "big.bin: 6.0 MiB in 2.0s, 3.0 MiB/s",
             ])
     }
 

@@ -86,10 +86,23 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         expectEqual(status.resumedFrom, 610_000)
         expectEqual(status.bytesOfEarlierRuns, 610_000)
         // The server had another version after all, and the download restarted.
+        _ = status.apply(.answered(status: 200, phrase: ""), at: moment(2_000))
         status.sample(bytes: 1_000, total: 900_000, at: moment(2_003))
         expectEqual(status.resumedFrom, nil)
         expectEqual(status.bytesOfEarlierRuns, 0)
         expectNil(status.rate(at: moment(2_003)))
+    }
+
+    @Test func `a progress that is older than the continuation does not undo it`() {
+        var status = download()
+        for event in [
+            TransferEvent.started, .requested, .answered(status: 206, phrase: ""), .continued(offset: 500, total: 1_000),
+        ] {
+            _ = status.apply(event, at: moment(0))
+        }
+        status.sample(bytes: 400, total: 1_000, at: moment(10))
+        expectEqual(status.resumedFrom, 500)
+        expectEqual(status.bytes, 500)
     }
 
     @Test func `a continuation within a run has no bytes of earlier runs`() {
