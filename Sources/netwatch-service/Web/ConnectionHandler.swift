@@ -85,6 +85,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case .body where machine.current?.isHead == true: promise?.succeed()
         case .body(let bytes): context.write(wrapOutboundOut(.body(.byteBuffer(bytes))), promise: promise)
         case .end:
+            connections.endResponse(id, at: now)
             let written = promise ?? context.eventLoop.makePromise(of: Void.self)
             written.futureResult.assumeIsolated().whenComplete { [connections, id] _ in connections.wroteResponse(id) }
             if endsWithHead { written.succeed() } else { context.write(wrapOutboundOut(.end(nil)), promise: written) }

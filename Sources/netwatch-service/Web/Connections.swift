@@ -144,7 +144,11 @@ final class Connections: @unchecked Sendable {
         let limit = Self.now - WebLimits.second
         var slow: [(channel: any Channel, since: Int64)] = []
         for connection in open.values where (connection.renderClient?.unreadBytes ?? 0) > 0 {
-            guard let since = connection.handler?.machine.stalledSince, since <= limit else { continue }
+            // Of a complete response, the channel may have less than what makes it unwritable.
+            guard let since = connection.renderClient?.unreadSince ?? connection.handler?.machine.stalledSince, since <= limit
+            else {
+                continue
+            }
             slow.append((connection.channel, since))
         }
         for reader in slow.sorted(by: { $0.since < $1.since }).prefix(16) { reader.channel.close(promise: nil) }
@@ -154,7 +158,10 @@ final class Connections: @unchecked Sendable {
     func beginResponse(_ id: Int) { open[id]?.renderClient?.begin(nil) }
 
     /// Notes that a response is written completely, to the kernel.
-    func wroteResponse(_ id: Int) { open[id]?.renderClient?.endResponse() }
+    func wroteResponse(_ id: Int) { open[id]?.renderClient?.wroteResponse() }
+
+    /// Notes that the end of a response is given to the channel.
+    func endResponse(_ id: Int, at now: Int64) { open[id]?.renderClient?.endResponse(at: now) }
 
     /// Returns free memory to the kernel if many connections have ended.
     func trimHeap() {

@@ -25,6 +25,8 @@ final class RenderClient: Sendable {
         var hasEnded = false
         /// The documents of the responses that are not written completely, in order; `nil` for a response without one.
         var documents: [UnreadDocument?] = []
+        /// The times at which the ends of the oldest of them were given to the channel.
+        var ends: [Int64] = []
     }
 
     private let state = Locked(State())
@@ -61,12 +63,21 @@ final class RenderClient: Sendable {
         withExtendedLifetime(documents) {}
     }
 
-    /// Keeps the document of a response until ``endResponse()``.
+    /// Keeps the document of a response until ``wroteResponse()``.
     func begin(_ document: UnreadDocument?) { state.withLock { if !$0.hasEnded { $0.documents.append(document) } } }
 
+    /// Notes that the end of a response is given to the channel, which may not be able to write it.
+    func endResponse(at now: Int64) { state.withLock { if !$0.hasEnded { $0.ends.append(now) } } }
+
+    /// The time since which the channel has a complete response that the kernel does not take, because the client does not read; `nil` for none.
+    var unreadSince: Int64? { state.withLock { $0.ends.first } }
+
     /// Releases the document of the oldest response, which the kernel has completely.
-    func endResponse() {
-        let document = state.withLock { $0.documents.isEmpty ? nil : $0.documents.removeFirst() }
+    func wroteResponse() {
+        let document = state.withLock { state in
+            if !state.ends.isEmpty { state.ends.removeFirst() }
+            return state.documents.isEmpty ? nil : state.documents.removeFirst()
+        }
         withExtendedLifetime(document) {}
     }
 }

@@ -47,6 +47,7 @@ final class Site: Sendable {
                 PageDocument(type: "text/html; charset=utf-8") {
                     if query == "block" { block.withLock { _ in } }
                     rendered.withLock { $0 += 1 }
+                    if query == "medium" { return [UInt8](repeating: 32, count: 1 << 20) }
                     if query == "large" { return [UInt8](repeating: 32, count: 32 << 20) }
                     return Array("<p>\(boards.current()?.targets.count ?? 0) \(query)".utf8)
                 }

@@ -102,6 +102,21 @@ import Testing
         try await site.stop()
     }
 
+    @Test func `documents of clients that read nothing are counted until the kernel has them, and do not stop others`()
+        async throws
+    {
+        let site = try Site(unread: RenderQueue.UnreadLimit(documents: 1, bytes: 1))
+        try await site.with { site in
+            // A client asks for one document after another, until the kernel takes no more. The last ones are complete, and in the channel.
+            let deaf = try site.client()
+            let request = "GET /?medium HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            deaf.send(String(repeating: request, count: 20))
+            for _ in 0..<5 { try expectEqual(site.client().get("/").status, 200) }
+            withExtendedLifetime(deaf) {}
+        }
+        try await site.stop()
+    }
+
     @Test func `a client that reads nothing gives its place to another`() async throws {
         var limits = WebLimits()
         (limits.connections, limits.streams, limits.reserve) = (2, 1, 0)
