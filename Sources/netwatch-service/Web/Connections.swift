@@ -143,7 +143,7 @@ final class Connections: @unchecked Sendable {
     func closeSlowReaders() {
         let limit = Self.now - WebLimits.second
         var slow: [(channel: any Channel, since: Int64)] = []
-        for connection in open.values where (connection.renderClient?.unreadBytes ?? 0) > 0 {
+        for connection in open.values where connection.renderClient?.hasUnreadDocuments == true {
             // Of a complete response, the channel may have less than what makes it unwritable.
             guard let since = connection.renderClient?.unreadSince ?? connection.handler?.machine.stalledSince, since <= limit
             else {

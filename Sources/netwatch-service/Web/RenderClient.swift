@@ -30,7 +30,6 @@ final class RenderClient: Sendable {
     }
 
     private let state = Locked(State())
-    private let unread = Locked(0)
 
     init(_ share: Share, _ peer: Peer) { (self.share, self.peer) = (share, peer) }
 
@@ -47,11 +46,8 @@ final class RenderClient: Sendable {
     /// Whether the connection is open. Nothing is rendered for one that is not.
     var isOpen: Bool { !state.withLock { $0.hasEnded } }
 
-    /// The bytes of documents that were rendered for the client and that it has not read.
-    var unreadBytes: Int { unread.withLock { $0 } }
-
-    /// Adds to ``unreadBytes``.
-    func addUnread(_ count: Int) { unread.withLock { $0 += count } }
+    /// Whether the client has not read all of a document.
+    var hasUnreadDocuments: Bool { state.withLock { $0.documents.contains { $0 != nil } } }
 
     /// Notes that the connection is closed.
     func end() {

@@ -73,7 +73,7 @@ final class RenderQueue: Sendable {
                 state.unread.documents += 1
                 state.unread.bytes += bytes.count
             }
-            continuation.resume(returning: UnreadDocument(ByteBuffer(bytes: bytes), for: client, self))
+            continuation.resume(returning: UnreadDocument(ByteBuffer(bytes: bytes), self))
             return nil
         }
     }

@@ -3,16 +3,9 @@ import NIOCore
 /// A rendered document. While it exists, its bytes count as unread: ``RenderQueue`` renders no further ones if there are too many.
 final class UnreadDocument: Sendable {
     let buffer: ByteBuffer
-    private let client: RenderClient
     private let renders: RenderQueue
 
-    init(_ buffer: ByteBuffer, for client: RenderClient, _ renders: RenderQueue) {
-        (self.buffer, self.client, self.renders) = (buffer, client, renders)
-        client.addUnread(buffer.readableBytes)
-    }
+    init(_ buffer: ByteBuffer, _ renders: RenderQueue) { (self.buffer, self.renders) = (buffer, renders) }
 
-    deinit {
-        client.addUnread(-buffer.readableBytes)
-        renders.release(buffer.readableBytes)
-    }
+    deinit { renders.release(buffer.readableBytes) }
 }
