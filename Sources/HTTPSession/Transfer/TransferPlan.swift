@@ -1,4 +1,5 @@
 package import ByteComparison
+internal import Reachability
 
 /// The plan of one attempt at one transaction, complete so that an engine can carry it out without further decisions.
 package struct TransferPlan: Hashable, Sendable {
@@ -110,20 +111,7 @@ package struct TransferPlan: Hashable, Sendable {
         let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
         let tail = url[start...].drop { !"/?#".contains($0) }.prefix { $0 != "#" }
         let path = tail.prefix { $0 != "?" }
-        let query = tail[path.endIndex...]
-        var segments: [Substring] = []
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-        for (index, part) in parts.enumerated() {
-            let isLast = index == parts.count - 1
-            switch part {
-            case ".": if isLast { segments.append("") }
-            case "..":
-                _ = segments.popLast()
-                if isLast { segments.append("") }
-            default: segments.append(part)
-            }
-        }
-        return "/" + segments.joined(separator: "/") + query
+        return URLReference.removingDotSegments(String(path)) + tail[path.endIndex...]
     }
 
     /// Adds header lines of the session. They replace lines with the same names, because these fields may occur only once.

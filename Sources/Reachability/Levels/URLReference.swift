@@ -1,7 +1,7 @@
 /// A URI reference in its components (RFC 3986 section 4.1), without its fragment.
 ///
 /// As in common clients, characters that no URI has are percent-encoded in the path and the query.
-struct URLReference: Hashable, Sendable {
+package struct URLReference: Hashable, Sendable {
     /// The scheme in lower case; `nil` in a relative reference.
     var scheme: String?
     /// The authority as written; `nil` if there is none.
@@ -61,7 +61,7 @@ struct URLReference: Hashable, Sendable {
     }
 
     /// Returns an absolute path without the segments `.` and `..` (RFC 3986 section 5.2.4). An empty path becomes `/`.
-    static func removingDotSegments(_ path: String) -> String {
+    package static func removingDotSegments(_ path: String) -> String {
         let segments = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false).map(Substring.init)
         var output: [Substring] = []
         let first = segments.first?.isEmpty == true ? 1 : 0
