@@ -37,6 +37,16 @@ import Testing
         #expect(untrusted.code == 1 && untrusted.errors.contains("self-signed certificate"), "\(untrusted)")
     }
 
+    @Test func `--cafile may be a pipe, which is read once`() throws {
+        let certificate = try SelfSignedCertificate(names: ["localhost"])
+        let server = try TestServer(tls: certificate.serverTLS) { _ in StubResponse(body: "trusted") }
+        let program = try folder.run(
+            ["get", "-q", "-o", "answer", "--cafile", "/dev/stdin", "https://localhost:\(server.port)/"],
+            input: .text(certificate.certificate))
+        try expectEqual(program.wait(), 0, "\(program.ending)")
+        expectEqual(folder.content("answer"), Data("trusted".utf8))
+    }
+
     @Test func `-H sends fields of arguments and of a file`() throws {
         let server = try TestServer { _ in StubResponse(body: "hello") }
         try write("X-Two: 2\n\nX-Three:\n", to: "fields")

@@ -1,6 +1,6 @@
 internal import ByteComparison
 internal import Certificates
-internal import FoundationEssentials
+package import FoundationEssentials
 
 /// The trust of TLS probes, and the certificate that they expect. By default: the system's authorities, and 14 days of validity.
 public struct TLSProbeSettings: Hashable, Sendable {
@@ -35,11 +35,18 @@ public struct TLSProbeSettings: Hashable, Sendable {
     /// - Parameter path: a file with certificates in PEM, or with one in DER.
     /// - Throws: ``FileError`` if the file cannot be read, or has no certificate.
     public mutating func trustAuthorities(in path: String) throws(FileError) {
-        let data = try TrustFile.contents(of: path)
+        try trustAuthorities(Self.contents(of: path), named: path)
+    }
+
+    /// Reads a file that may be a pipe, for ``trustAuthorities(_:named:)``.
+    package static func contents(of path: String) throws(FileError) -> Data { try TrustFile.contents(of: path) }
+
+    /// Trusts these authorities instead of the system's. `name` is that of their file, for errors.
+    package mutating func trustAuthorities(_ data: Data, named name: String) throws(FileError) {
         do {
-            let certificates = try CertificateDecoding.certificates(in: data, named: path)
+            let certificates = try CertificateDecoding.certificates(in: data, named: name)
             authorities = Authorities(includesSystem: false, given: Set(certificates), revocation: authorities.revocation)
-        } catch { throw Self.failure(error, path) }
+        } catch { throw Self.failure(error, name) }
     }
 
     /// Checks the server's certificates against the revocation lists in a file (RFC 5280 section 5). Reads the file.

@@ -4,6 +4,7 @@ import FoundationEssentials
 import Glibc
 import HTTPSession
 import HTTPTypes
+import Reachability
 
 /// The trust, the credentials, the fields and the proxy of `get` and `put`, named as in curl.
 struct ServerOptions: ParsableArguments {
@@ -22,18 +23,7 @@ struct ServerOptions: ParsableArguments {
         help: ArgumentHelp("The private key of --cert (PEM); default: in the same file.", valueName: "file"))
     var key: String?
 
-    @Option(
-        name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp(
-            "A header field, 'Name: value'; @FILE reads one from each line. May be repeated.", valueName: "field"))
-    var headers: [String] = []
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "The user's name; the password is asked for on the terminal. @FILE reads NAME:PASSWORD from the first line.",
-            valueName: "name"))
-    var user: String?
+    @OptionGroup var request: RequestOptions
 
     @Option(
         parsing: .unconditional,
@@ -49,31 +39,31 @@ struct ServerOptions: ParsableArguments {
     /// Fields that the transfer itself decides about.
     private static let reserved: Set<String> = ["range", "if-range", "accept-encoding", "content-range", "upload-offset"]
 
-    /// Applies the options except ``user`` to a session.
+    /// Applies the options except the user to a session, and the authorities also to the probes that find the cause of a failure.
     ///
-    /// - Throws: ``Failure`` with code 64 for a value that is not valid, 65 for a file whose contents are not valid, and 66 for one that cannot be read.
-    func apply(to configuration: inout SessionConfiguration) throws(Failure) {
+    /// - Throws: ``Failure`` with code 64 for a value that is not valid, 65 for a file whose contents are not valid, 66 for one that cannot be read, and 77 for
+    ///   one that this user may not read.
+    func apply(to configuration: inout SessionConfiguration, _ probes: inout TLSProbeSettings) throws(Failure) {
         if let cafile {
-            do {
-                configuration.securityPolicy.roots = .given(Set(try Certificate.all(inFile: URL(fileURLWithPath: cafile))))
-            } catch {
-                throw Self.failure("--cafile", cafile, error)
-            }
+            // Read once: it may be a pipe.
+            do throws(TLSProbeSettings.FileError) {
+                let data = try TLSProbeSettings.contents(of: cafile)
+                try probes.trustAuthorities(data, named: cafile)
+                configuration.securityPolicy.roots = .given(Set((try? Certificate.all(in: data)) ?? []))
+            } catch { throw Failure("--cafile", error) }
         }
         guard cert != nil || key == nil else { throw .usage("--key \(key ?? "")", "it needs --cert") }
         if let cert {
             do { configuration.clientIdentity = try ClientIdentity(certificateFile: cert, privateKeyFile: key ?? cert) } catch {
-                throw Self.failure("--cert", cert, error)
+                throw Failure(access(cert, R_OK) == 0 ? ExitCode.badData : ExitCode.noInput, "--cert: \(error.reason)")
             }
         }
-        for field in try FieldArgument.all(in: headers) { try Self.add(field, to: &configuration) }
+        for field in try request.fields() { try Self.add(field, to: &configuration) }
         // Read when the session is made.
         if let noproxy { for name in ["no_proxy", "NO_PROXY"] { setenv(name, noproxy, 1) } }
         if let proxy {
-            let exceptions =
-                noproxy ?? ["no_proxy", "NO_PROXY"].lazy.compactMap { ProcessInfo.processInfo.environment[$0] }.first {
-                    !$0.isEmpty
-                } ?? ""
+            let environment = ProcessInfo.processInfo.environment
+            let exceptions = ["no_proxy", "NO_PROXY"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
             let hosts = exceptions.split { $0 == "," || $0.isWhitespace }
             configuration.proxy = .explicit(proxy, except: hosts.map(String.init))
         }
@@ -90,12 +80,11 @@ struct ServerOptions: ParsableArguments {
         configuration.additionalHeaderFields.append(sent)
     }
 
-    /// Returns the handlers that answer challenges of the servers of these URLs by ``user`` and its password; `nil` if there is no user.
+    /// Returns the handlers that answer challenges of the servers of these URLs by the user and the password; `nil` if there is no user.
     ///
     /// - Throws: ``Failure`` with code 64 for a password among the arguments, or if there is no terminal to ask on.
     func handlers(for urls: [URL]) throws(Failure) -> TransferHandlers? {
-        guard let user else { return nil }
-        let (name, password) = try UserArgument.read(user)
+        guard let (name, password) = try request.credential() else { return nil }
         let credential = Credential(user: name, password: password)
         let origins = Set(urls.compactMap(Origin.init))
         var handlers = TransferHandlers()
@@ -106,9 +95,5 @@ struct ServerOptions: ParsableArguments {
             return .useCredential(credential)
         }
         return handlers
-    }
-
-    private static func failure(_ option: String, _ name: String, _ error: HTTPSessionError) -> Failure {
-        Failure(access(name, R_OK) == 0 ? ExitCode.badData : ExitCode.noInput, "\(option): \(error.reason)")
     }
 }

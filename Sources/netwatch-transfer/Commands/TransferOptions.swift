@@ -71,17 +71,14 @@ struct TransferOptions: ParsableArguments {
             maximumRetries: nil, maximumRetryAfter: Transfers.forever, statusCodes: TransferProblem.temporaryStatuses)
         configuration.maximumConnectionsPerHost = max(6, parallel)
         configuration.additionalHeaderFields[.userAgent] = "netwatch/\(CommandProgram.version)"
-        try server.apply(to: &configuration)
+        var settings = Transfers.Settings(parallel: parallel)
+        try server.apply(to: &configuration, &settings.tls)
         // The program writes its own messages instead of the library's log.
         configuration.logger = Logger(label: "netwatch-\(command)") { _ in SwiftLogNoOpLogHandler() }
         configuration.name = "netwatch-\(command)"
-        var settings = Transfers.Settings(parallel: parallel)
         settings.deadline = timeLimit.map { start.advanced(by: $0) }
         settings.timeoutText = timeout ?? ""
         settings.handlers = try server.handlers(for: urls)
-        if let cafile = server.cafile {
-            do { try settings.tls.trustAuthorities(in: cafile) } catch { throw Failure(ExitCode.badData, "--cafile \(error)") }
-        }
         return Setup(monitoring: monitoring, session: configuration, transfers: settings)
     }
 

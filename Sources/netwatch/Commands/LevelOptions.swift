@@ -1,6 +1,5 @@
 import ArgumentParser
 import Console
-import Glibc
 import Reachability
 
 /// The trust and the expectations of tls, http and https targets.
@@ -33,18 +32,7 @@ struct LevelOptions: ParsableArguments {
         help: ArgumentHelp("A certificate that expires sooner degrades its target (default: 14; 0 for never).", valueName: "n"))
     var certificateDays: Int?
 
-    @Option(
-        name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp(
-            "A field of http requests, 'Name: value'; @FILE reads one from each line. May be repeated.", valueName: "field"))
-    var headers: [String] = []
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp(
-            "The user of http requests (Basic); the password is asked for. @FILE reads NAME:PASSWORD from the first line.",
-            valueName: "name"))
-    var user: String?
+    @OptionGroup var request: RequestOptions
 
     /// Returns the settings with the options applied.
     ///
@@ -53,10 +41,10 @@ struct LevelOptions: ParsableArguments {
     func applied(to settings: ProbeSettings) throws(Failure) -> ProbeSettings {
         var settings = settings
         if let cafile {
-            do { try settings.tls.trustAuthorities(in: cafile) } catch { throw Self.failure("--cafile", error) }
+            do { try settings.tls.trustAuthorities(in: cafile) } catch { throw Failure("--cafile", error) }
         }
         if let crlfile {
-            do { try settings.tls.checkRevocation(by: crlfile) } catch { throw Self.failure("--crlfile", error) }
+            do { try settings.tls.checkRevocation(by: crlfile) } catch { throw Failure("--crlfile", error) }
         }
         settings.tls.isInsecure = insecure
         if let certificateDays {
@@ -71,26 +59,14 @@ struct LevelOptions: ParsableArguments {
         if let expectBody {
             do { try settings.http.expectBody(expectBody) } catch { throw .usage("--expect-body", error.description) }
         }
-        for field in try FieldArgument.all(in: headers) {
+        for field in try request.fields() {
             do { try settings.http.addField(field.name, field.value) } catch { throw .usage(field.place, error.description) }
         }
-        if let user {
-            let (name, password) = try UserArgument.read(user)
+        if let (name, password) = try request.credential() {
             do { try settings.http.authorize(by: .basic(user: name, password: password)) } catch {
                 throw .usage("--user", error.description)
             }
         }
         return settings
-    }
-
-    /// Returns the failure of a file that cannot be used.
-    static func failure(_ option: String, _ error: TLSProbeSettings.FileError) -> Failure {
-        let code: Int32 =
-            switch error.systemError {
-            case nil: ExitCode.badData
-            case EACCES, EPERM: ExitCode.notPermitted
-            default: ExitCode.noInput
-            }
-        return Failure(code, "\(option) \(error)")
     }
 }

@@ -60,7 +60,7 @@ struct StreamOptions: ParsableArguments {
             ("--canary-body", canary.canaryBody != nil), ("--cafile", levels.cafile != nil), ("--crlfile", levels.crlfile != nil),
             ("--insecure", levels.insecure), ("--expect-status", levels.expectStatus != nil),
             ("--expect-body", levels.expectBody != nil), ("--certificate-days", levels.certificateDays != nil),
-            ("-H", !levels.headers.isEmpty), ("--user", levels.user != nil),
+            ("-H", !levels.request.headers.isEmpty), ("--user", levels.request.user != nil),
             ("-v", output.verbose),
         ]
     }

@@ -31,7 +31,7 @@ import Testing
         // A privileged user may read every file.
         for number in [EACCES, EPERM] {
             let error = TLSProbeSettings.FileError("file: cannot be read", systemError: number)
-            expectEqual(LevelOptions.failure("--cafile", error).code, ExitCode.notPermitted)
+            expectEqual(Failure("--cafile", error).code, ExitCode.notPermitted)
         }
     }
 }

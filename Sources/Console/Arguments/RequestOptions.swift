@@ -1,0 +1,44 @@
+package import ArgumentParser
+package import Reachability
+import Glibc
+
+/// The header fields and the user of http requests, for commands that send requests or probes.
+package struct RequestOptions: ParsableArguments {
+    @Option(
+        name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "A header field of http requests, 'Name: value'; @FILE reads one from each line. May be repeated.", valueName: "field"
+        ))
+    package var headers: [String] = []
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The user's name; the password is asked for on the terminal. @FILE reads NAME:PASSWORD from the first line.",
+            valueName: "name"))
+    package var user: String?
+
+    package init() {}
+
+    /// The header fields. - Throws: ``Failure``, see ``FieldArgument/all(in:)``.
+    package func fields() throws(Failure) -> [FieldArgument] { try FieldArgument.all(in: headers) }
+
+    /// The user and the password; `nil` if there is no user. - Throws: ``Failure``, see ``UserArgument/read(_:)``.
+    package func credential() throws(Failure) -> (name: String, password: String)? {
+        guard let user else { return nil }
+        return try UserArgument.read(user)
+    }
+}
+
+extension Failure {
+    /// Creates the failure of a file with certificates or lists that an option names: code 65, 66, or 77 if this user may not read it.
+    package init(_ option: String, _ error: TLSProbeSettings.FileError) {
+        let code: Int32 =
+            switch error.systemError {
+            case nil: ExitCode.badData
+            case EACCES, EPERM: ExitCode.notPermitted
+            default: ExitCode.noInput
+            }
+        self.init(code, "\(option) \(error)")
+    }
+}
