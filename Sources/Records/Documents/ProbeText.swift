@@ -27,6 +27,8 @@ package struct ProbeText {
         let indentation = 2 + targetWidth + 2 + numberWidth + 2 + ReadableDuration.width + 2
         let line = line(report, number: number)
         guard times != nil else { return wrapped(line, indentation: indentation) }
+        // A line in a file or pipe has its whole time, as those of `watch` have.
+        if columns == nil, let times, times.choice != .relative { return ["\(times.full(report.moment)) \(line)"] }
         if !hasBegun { times?.begin(at: report.moment) }
         // The first line follows its date too.
         let first = hasBegun ? nil : times?.date(report.moment)

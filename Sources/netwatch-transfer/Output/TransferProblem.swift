@@ -73,6 +73,11 @@ extension TransferProblem {
     init(_ answer: TransferAnswer) {
         var reason = "the server answered \(answer.status)"
         if !answer.phrase.isEmpty { reason += " \(answer.phrase)" }
+        switch answer.status {
+        case 401: reason += "; credentials come from --user or -H"
+        case 407: reason += "; its credentials are part of its URL, NAME:PASSWORD@HOST"
+        default: break
+        }
         self.init(HTTPSessionError(.unacceptableStatus, reason, context: .init(statusCode: answer.status)))
     }
 

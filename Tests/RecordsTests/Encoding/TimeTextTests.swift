@@ -61,7 +61,7 @@ import Testing
 
     @Test func `probe lines have times only with --time, and the date at the start and at midnight`() throws {
         guard case .probe(_, var report) = Samples.probe(at: 7_199.5) else { return }
-        var text = ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle(), time: times(.local))
+        var text = ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle(), columns: 80, time: times(.local))
         expectEqual(
             text.lines(report, number: 1),
             ["2026-08-02", "23:59:59.500 + 192.0.2.9:22  1  1.250 ms  from 192.0.2.9"])
@@ -73,5 +73,12 @@ import Testing
         _ = text.lines(report, number: 1)
         report.moment = Samples.moment(7_201.5)
         expectEqual(text.lines(report, number: 2), ["   +1.000s + 192.0.2.9:22  2  1.250 ms  from 192.0.2.9"])
+    }
+
+    @Test func `each probe line in a pipe has its date`() {
+        guard case .probe(_, let report) = Samples.probe(at: 7_199.5) else { return }
+        var text = ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle(), time: times(.local))
+        expectEqual(
+            text.lines(report, number: 1), ["2026-08-02T23:59:59.500+02:00 + 192.0.2.9:22  1  1.250 ms  from 192.0.2.9"])
     }
 }

@@ -229,12 +229,19 @@ func download(_ name: String = "big.bin") -> TransferStatus {
         #expect(explained.cause == error.cause && explained.message == error.cause?.detail)
     }
 
+    @Test func `a refused user is told which options have credentials`() {
+        let refused = TransferProblem(TransferAnswer(status: 401, phrase: "Unauthorized"))
+        expectEqual(refused.message, "the server answered 401 Unauthorized; credentials come from --user or -H")
+        expectEqual(TransferProblem(TransferAnswer(status: 403, phrase: "No")).message, "the server answered 403 No")
+    }
+
     @Test func `a response of the proxy names the proxy and is no connection failure`() {
         var status = download()
         let refused = TransferProblem(TransferAnswer(status: 407, phrase: "Proxy Authentication Required"))
-        expectEqual(status.explained(refused).message, "the server answered 407 Proxy Authentication Required")
+        let hint = "; its credentials are part of its URL, NAME:PASSWORD@HOST"
+        expectEqual(status.explained(refused).message, "the server answered 407 Proxy Authentication Required\(hint)")
         status.proxy = "192.0.2.1:3128"
-        expectEqual(status.explained(refused).message, "the proxy 192.0.2.1:3128 answered 407 Proxy Authentication Required")
+        expectEqual(status.explained(refused).message, "the proxy 192.0.2.1:3128 answered 407 Proxy Authentication Required\(hint)")
         expectEqual(status.explained(refused).cause.evidence["proxy"], .text("192.0.2.1:3128"))
 
         let context = HTTPSessionError.Context(statusCode: 502)
