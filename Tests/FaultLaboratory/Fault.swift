@@ -135,7 +135,8 @@ package struct Fault: Sendable, CustomStringConvertible {
 
     /// All rows, in the order of the table.
     package static let all: [Fault] = [
-        linkFaults, addressFaults, routeFaults, neighborFaults, nameServerFaults, firewallFaults, serverFaults, routerFaults,
+        linkFaults, addressFaults, routeFaults, neighborFaults, nameServerFaults, firewallFaults, serverFaults, upstreamFaults,
+        routerFaults,
         tunnelFaults, partialFaults, tlsFaults, httpFaults, canaryFaults, lastingFaults,
     ].flatMap { $0 }
 }

@@ -22,6 +22,12 @@ public final class FaultNetwork: Sendable {
         public var server: String { self == .ipv4 ? "203.0.113.9" : "2001:db8:9::9" }
         /// An address of the site that no host has.
         public var absentServer: String { self == .ipv4 ? "203.0.113.99" : "2001:db8:9::99" }
+        /// The network of the far site, behind the provider of ``addProvider()``.
+        public var farNetwork: String { self == .ipv4 ? "198.51.100.0/24" : "2001:db8:51::/64" }
+        /// The address of the server of the far site.
+        public var farServer: String { self == .ipv4 ? "198.51.100.7" : "2001:db8:51::7" }
+        /// The provider's address on the router's uplink.
+        public var provider: String { self == .ipv4 ? "10.9.0.2" : "2001:db8:a::2" }
         /// The address of this machine that only it can reach.
         public var loopback: String { self == .ipv4 ? "127.0.0.1" : "::1" }
         /// The name of the family in nft(8).
@@ -58,6 +64,7 @@ public final class FaultNetwork: Sendable {
     private let lab = Lab()
     private let server: Server
     private let vpn = Locked<UserTunnel?>(nil)
+    private let upstream = Locked<Upstream?>(nil)
     private let held = Locked<[any Sendable]>([])
 
     /// Makes the network, with a server that accepts connections over both families.
@@ -81,6 +88,46 @@ public final class FaultNetwork: Sendable {
         try client.ipBatch(Family.allCases.map { "route add default via \($0.gateway())" })
         try site.awaitCarrier("s0")
         server = try site.serve(port: FaultNetwork.port)
+    }
+
+    /// Adds a second router behind the first one, the provider, and a far site behind it with a server. A packet to the far site passes
+    /// the router and the provider.
+    public func addProvider() throws {
+        let (provider, far) = try (lab.host(), lab.host())
+        for host in [provider, far] {
+            for scope in ["all", "default"] { try host.set("ipv6.conf.\(scope).accept_dad", "0") }
+        }
+        try provider.set("ipv4.ip_forward", "1")
+        try provider.set("ipv6.conf.all.forwarding", "1")
+        try lab.connect(router, "rp0", provider, "p0")
+        try lab.connect(provider, "pf0", far, "f0")
+        try router.ipBatch(Self.up("rp0", { $0 == .ipv4 ? "10.9.0.1" : "2001:db8:a::1" }))
+        try provider.ipBatch(
+            Self.up("p0", { $0.provider }) + Self.up("pf0", { $0 == .ipv4 ? "198.51.100.1" : "2001:db8:51::1" })
+                + ["route add default via 10.9.0.1", "route add default via 2001:db8:a::1"])
+        try router.awaitCarrier("rp0")
+        try router.ipBatch(Family.allCases.map { "route add \($0.farNetwork) via \($0.provider)" })
+        try far.ipBatch(
+            Self.up("f0", { $0.farServer }) + ["route add default via 198.51.100.1", "route add default via 2001:db8:51::1"])
+        try far.awaitCarrier("f0")
+        hold(try far.serve(port: FaultNetwork.port))
+        upstream.withLock { $0 = Upstream(provider: provider, far: far) }
+    }
+
+    /// The hosts of ``addProvider()``.
+    public struct Upstream: Sendable {
+        /// The second router.
+        public let provider: LabHost
+        /// The host of the far servers.
+        public let far: LabHost
+    }
+
+    /// The hosts behind the router that ``addProvider()`` has added.
+    public var beyond: Upstream {
+        get throws {
+            guard let hosts = upstream.withLock({ $0 }) else { throw LabError("there is no provider") }
+            return hosts
+        }
     }
 
     /// Connects `v1` to the router. Its default routes have a metric of 2000, so that no packet takes them while `v0` has some.

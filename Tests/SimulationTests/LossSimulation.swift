@@ -66,6 +66,13 @@ struct LossSimulation {
             let state = HopBook.State(
                 isAlive: isAnswered, reply: HostReply(isAnswered ? .answered : .silent), hasAnswered: true)
             answer(.host(request.query.host, state), after: isAnswered ? Self.roundTrip : 550_000_000)
+        case .search(let request):
+            // One packet reaches each router.
+            let isAnswered = isExchanged()
+            let router = WitnessBook.Witness(kind: .router, address: IPAddress(v4: 0xcb00_7101), distance: 2, time: now)
+            answer(
+                .searched(request.hop, WitnessBook.State(witness: isAnswered ? router : nil)),
+                after: isAnswered ? Self.roundTrip : HopSearcher.patience)
         case .connect(let attempt):
             // The kernel sends the SYN again after one and two seconds (tcp_syn_linear_timeouts).
             guard let copy = (0..<3).first(where: { _ in isExchanged() }) else { return }

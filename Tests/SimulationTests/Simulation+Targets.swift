@@ -27,6 +27,18 @@ extension Simulation {
             ]
             try feed(.hostReply(query, replies[Int.random(in: 0..<4, using: &dice)]))
         }
+        while chance(50), !searches.isEmpty {
+            let search = searches.removeFirst()
+            let replies = [
+                HopSearchReply(.init(IPAddress(v4: 0x0a00_0101), limit: 2)),
+                HopSearchReply(.init(search.silent.address, limit: 3)),
+                HopSearchReply(.init(search.hop.address, limit: 2)), HopSearchReply(wasSent: false),
+                HopSearchReply(
+                    .init(IPAddress(v4: 0xc000_0209), target: search.others.first?.target.number ?? 0, roundTripNanoseconds: 7)),
+            ]
+            if chance(60) { try feed(.searchReply(search.hop, replies[Int.random(in: 0..<5, using: &dice)])) }
+            if chance(80) { try feed(.searchReply(search.hop, HopSearchReply())) }
+        }
         while chance(50), !lookups.isEmpty {
             let request = lookups.removeFirst()
             let found: [IPAddress] = chance(80) ? [IPAddress(v4: 0xc000_0209), IPAddress(v6: 0x2001_0db8_ffff_0000, 9)] : []

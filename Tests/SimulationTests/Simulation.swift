@@ -22,6 +22,7 @@ struct Simulation {
     private var isPerforming = false
     var lookups: [LookupRequest] = []
     var hostQueries: [HostQuery] = []
+    var searches: [HopSearch] = []
     private var counters: UInt64 = 0
     var attempts: [ProbeAttempt] = []
     var late: [MonitorInput] = []
@@ -190,6 +191,9 @@ struct Simulation {
             try feed(.routeReply(query, query.port != 0 && chance(2) ? [] : kernel.reply(to: query)))
         case .askNeighbor(let key): try feed(.neighborReply(key, neighborReply(key)))
         case .askHost(let query): hostQueries.append(query)
+        case .search(let search):
+            guard search.others.count <= 2, search.limits.count <= 7 else { throw Violation(description: "\(search)") }
+            searches.append(search)
         case .readCounters(let interface):
             counters += UInt64.random(in: 0..<3, using: &dice)
             try feed(.counters(interface, chance(5) ? nil : LinkCounters(received: counters, sent: counters + 7)))

@@ -116,7 +116,8 @@ extension DiagnosisEvidence {
     /// The greatest age of a neighbor's confirmation that counts, in nanoseconds. The entry of a gateway that dies stays REACHABLE for
     /// half a minute, so behind silence only a confirmation during the probe counts.
     private var confirmationLimit: Int64 {
-        guard let cause, [.timeout, .resolverSilent, .tunnelSilent].contains(cause.code) || cause.evidence["inferred"] != nil
+        guard let cause,
+            [.timeout, .resolverSilent, .tunnelSilent, .upstreamSilent].contains(cause.code) || cause.evidence["inferred"] != nil
         else {
             return 30_000_000_000
         }

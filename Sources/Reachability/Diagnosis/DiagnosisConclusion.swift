@@ -14,9 +14,11 @@ extension DiagnosisEvidence {
     /// |---|---|---|
     /// | no route | the interface has no usable address of the family | unreachable address/… |
     /// | silence | the first hop did not answer on its link | unreachable neighbor/… |
-    /// | silence | the first hop, or a router behind it, has answered since the first probe | down tcp/timeout |
-    /// | silence | the gateway has answered no question | unreachable neighbor/gateway-silent, inferred |
-    /// | silence | the target is on the link, and has answered no question | unreachable tcp/timeout |
+    /// | silence behind a first hop | a router behind it has answered a packet to the target | down tcp/timeout |
+    /// | silence behind a first hop | only the first hop has answered | unreachable network/upstream-silent |
+    /// | silence behind a first hop | the gateway has answered no question | unreachable neighbor/gateway-silent, inferred |
+    /// | silence of a target on the link | its host has answered a question, or on the link | down tcp/timeout |
+    /// | silence of a target on the link | its host has answered no question | unreachable neighbor/host-silent |
     /// | silence of the name server | its gateway has answered no question, or not on its link | unreachable neighbor/gateway-silent |
     /// | up | an address of the name fails | degraded, with its cause |
     func concluded() -> Conclusion? {
@@ -25,7 +27,8 @@ extension DiagnosisEvidence {
         case (.up, _, _): return Conclusion(state: .degraded, cause: present)
         case (.unreachable, .route, .noRoute):
             return missingAddress(present).map { Conclusion(state: .unreachable, cause: $0) }
-        case (.unreachable, .tcp, .timeout): return examinedSilence(present)
+        case (.unreachable, .network, .upstreamSilent): return examinedSilence(present)
+        case (.unreachable, .neighbor, .hostSilent): return examinedNeighbor(present)
         case (.unreachable, .dns, .resolverSilent): return examinedResolver(present)
         default: return nil
         }
@@ -57,6 +60,7 @@ extension DiagnosisEvidence {
 
     // MARK: Silence
 
+    /// Returns the conclusion about a target that does not answer, behind a first hop.
     private func examinedSilence(_ cause: Cause) -> Conclusion? {
         guard let inspection, let route = inspection.chosen, !isLocal else { return nil }
         var evidence = cause.evidence
@@ -65,26 +69,40 @@ extension DiagnosisEvidence {
             return Conclusion(
                 state: .unreachable, cause: Self.neighborSilence(route.gateway, of: inspection.query.destination, evidence))
         }
+        if let witness = hops?.last(where: { $0.distance > 1 && !$0.isServer }) {
+            evidence["first_hop"] = .text("answered")
+            evidence["witness"] = .text("\(witness.address)")
+            evidence["witness_hop"] = .number(witness.distance)
+            let port = endpoint.map { " on port \($0.port)" } ?? ""
+            let detail =
+                "\(inspection.query.destination) does not answer\(port); \(witness.address) (hop \(witness.distance)) does"
+            return Conclusion(state: .down, cause: Cause(.tcp, .timeout, detail: detail, evidence: evidence))
+        }
         if isFirstHopAlive {
             evidence["first_hop"] = .text("answered")
-            var detail = cause.detail
-            if let gateway = route.gateway {
-                if !detail.contains("\(gateway)") { detail += "; the gateway \(gateway) is alive" }
-            } else {
-                evidence["host"] = .text("answered")
-                detail += ", although the host is alive"
-            }
+            return Conclusion(
+                state: .unreachable, cause: Cause(cause.layer, cause.code, detail: cause.detail, evidence: evidence))
+        }
+        return route.gateway.flatMap { inferredSilence(of: $0, evidence) }
+    }
+
+    /// Returns the conclusion about a target on the link that does not answer.
+    private func examinedNeighbor(_ cause: Cause) -> Conclusion? {
+        guard let inspection, inspection.chosen?.gateway == nil, !inspection.neighbor.isSilent else { return nil }
+        var evidence = cause.evidence
+        if let state = inspection.neighbor.stateName { evidence["neighbor_state"] = .text(state) }
+        let destination = inspection.query.destination
+        let port = endpoint.map { " on port \($0.port)" } ?? ""
+        if isFirstHopAlive {
+            (evidence["first_hop"], evidence["host"]) = (.text("answered"), .text("answered"))
+            let detail = "\(destination) does not answer\(port), although the host is alive"
             return Conclusion(state: .down, cause: Cause(.tcp, .timeout, detail: detail, evidence: evidence))
         }
         guard let firstHop, firstHop.asked.count > 1 else { return nil }
-        guard let gateway = route.gateway else {
-            evidence["first_hop"] = .text("silent")
-            let questions = firstHop.asked.map { "not to \($0.plural)" }.joined(separator: ", ")
-            // A host that filters everything still answers on its link, so its port remains the only certain fault.
-            let detail = "\(cause.detail), and gives no other answer: \(questions)"
-            return Conclusion(state: .unreachable, cause: Cause(.tcp, .timeout, detail: detail, evidence: evidence))
-        }
-        return inferredSilence(of: gateway, evidence)
+        evidence["first_hop"] = .text("silent")
+        let questions = firstHop.asked.map { "not to \($0.plural)" }.joined(separator: ", ")
+        let detail = "\(cause.detail), and gives no other answer: \(questions)"
+        return Conclusion(state: .unreachable, cause: Cause(cause.layer, cause.code, detail: detail, evidence: evidence))
     }
 
     /// Returns the conclusion that a gateway is silent, if it has answered no question and no packet of a sweep.

@@ -16,15 +16,23 @@ extension DiagnosisEvidence {
     /// The first hop that is asked whether it is alive, because the destination is silent and no probe has proved it; `nil` if none is.
     /// It is the gateway, or the target itself on the link. A silent name server on the link has been asked already.
     package var hopToAsk: Neighbor.Key? {
-        guard isSilentElsewhere, cause?.evidence["first_hop"] != .text("answered"), interface?.type != .tunnel else { return nil }
+        guard isSilentElsewhere || isNeighborUnconfirmed, cause?.evidence["first_hop"] != .text("answered"),
+            interface?.type != .tunnel
+        else { return nil }
         return inspection?.nextHop
+    }
+
+    /// Whether the target is on the link, and the kernel has not asked for it since.
+    private var isNeighborUnconfirmed: Bool {
+        guard let cause, !isDegraded, isOnLink, !isLocal else { return false }
+        return cause.layer == .neighbor && cause.code == .hostSilent && inspection?.neighbor.isSilent == false
     }
 
     /// Whether nothing answers, and the destination is not on this machine.
     private var isSilentElsewhere: Bool {
         guard let cause, !isDegraded, inspection?.chosen != nil, !isLocal else { return false }
         return switch destination {
-        case .server: cause.layer == .tcp && cause.code == .timeout
+        case .server: cause.code == .timeout && cause.layer == .tcp || cause.code == .upstreamSilent
         case .resolver: cause.layer == .dns && cause.code == .resolverSilent && !isOnLink
         case .gateway, nil: false
         }

@@ -7,6 +7,7 @@
 /// | `dns/no-resolver` | the resolvers | local |
 /// | `dns/resolver-…`, `dns/server-failure` | the name server in the evidence, else all resolvers | path |
 /// | `network/tunnel-silent` | the interface of the tunnel | path |
+/// | `network/upstream-silent` of several networks | the gateway, or the interface of the tunnel | path |
 /// | `network`, reported by a router | the router (`hop`) | path |
 /// | any other, or an ICMP message of the target itself | the target | path if the target is unreachable, else server |
 struct IncidentKey: Hashable, Sendable {
@@ -40,6 +41,10 @@ struct IncidentKey: Hashable, Sendable {
             return (.init(.resolver, cause.text("resolver")), .path)
         case (.network, .tunnelSilent):
             return (.init(.interface, cause.text("interface")), .path)
+        case (.network, .upstreamSilent):
+            // Of one network alone, the server may be at fault.
+            guard cause.evidence["silent_networks"] != nil else { return nil }
+            return (cause.gateway.map { .init(.gateway, $0) } ?? .init(.interface, cause.text("interface")), .path)
         case (.network, _):
             guard let hop = cause.text("hop"), hop != cause.text("address") else { return nil }
             return (.init(.hop, hop), .path)
@@ -52,7 +57,9 @@ struct IncidentKey: Hashable, Sendable {
     var isFaultOfSubject: Bool {
         switch (layer, code) {
         case (.link, _), (.address, _), (.local, _), (.neighbor, _), (.route, .noRoute): true
-        case (.dns, .noResolver), (.dns, .resolverRefused), (.dns, .resolverSilent), (.network, .tunnelSilent): true
+        case (.dns, .noResolver), (.dns, .resolverRefused), (.dns, .resolverSilent), (.network, .tunnelSilent),
+            (.network, .upstreamSilent):
+            true
         default: subject.kind == .target
         }
     }

@@ -14,9 +14,12 @@ extension Fleet {
         for change in changes {
             switch change {
             // Behind a link that has lost its carrier, other hosts may have the same addresses.
-            case .link(let link) where !link.flags.contains(.lowerUp): hops.forget(link.index)
+            case .link(let link) where !link.flags.contains(.lowerUp):
+                hops.forget(link.index)
+                witnesses.forget(link.index)
             case .linkRemoved(let index):
                 hops.forget(index)
+                witnesses.forget(index)
                 budgets.remove(index)
             default: break
             }
@@ -25,7 +28,7 @@ extension Fleet {
 
     /// Delivers the answer to a lookup, and returns the effects.
     mutating func lookedUp(_ answer: LookupAnswer, _ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
-        deliver(TargetID(owning: answer.id), .lookup(answer), snapshot, at: now)
+        noteNameServers(answer, at: now) + deliver(TargetID(owning: answer.id), .lookup(answer), snapshot, at: now)
     }
 
     /// Returns whether the target has not begun yet.
@@ -93,11 +96,71 @@ extension Fleet {
         return mustAsk ? [.askHost(request.query)] : []
     }
 
+    // MARK: Witnesses
+
+    /// Returns the queries for the routes to name servers that have answered: one behind a gateway is a witness for the targets there.
+    private mutating func noteNameServers(_ answer: LookupAnswer, at now: Moment) -> [Effect] {
+        var effects: [Effect] = []
+        for exchange in answer.families.flatMap(\.exchanges) where exchange.outcome == .answered {
+            let server = exchange.server
+            guard !server.address.isLoopback, server.zone == nil, localState?.isOwn(server.address) == false else { continue }
+            let query = RouteQuery(server.address, port: SilentLookup.port)
+            if nameServerQueries.updateValue(now.monotonicNanoseconds, forKey: query) == nil {
+                checks.insert(query)
+                effects.append(.askRoute(query))
+            }
+        }
+        return effects
+    }
+
+    private mutating func noteNameServer(_ query: RouteQuery, _ answer: RouteAnswer) {
+        guard let time = nameServerQueries.removeValue(forKey: query), let localState else { return }
+        let candidate = Candidate(address: query.destination, port: SilentLookup.port, zone: 0, boundTo: 0)
+        guard let route = candidateRoute(of: candidate, by: answer, in: localState)?.route, route.gateway != nil,
+            let hop = route.firstHop(to: query.destination, in: localState)
+        else { return }
+        witnesses.noteNameServer(query.destination, behind: hop, at: time)
+    }
+
+    /// Delivers what is known about the way behind a first hop, or lets the target wait for a search.
+    mutating func search(
+        _ id: TargetID, _ request: WitnessBook.Request, _ snapshot: Kernel.Snapshot, at now: Moment
+    ) -> [Effect] {
+        guard let state = witnesses.state(request, for: id, at: now.monotonicNanoseconds) else { return [] }
+        return deliver(id, .searched(request.hop, state), snapshot, at: now)
+    }
+
+    /// Starts the searches for which targets wait. At the end of a turn, so that all of its targets share one.
+    mutating func startSearches(_ effects: inout [Effect], _ now: Moment) {
+        guard witnesses.mustSearch else { return }
+        let searches = witnesses.takeSearches(at: now.monotonicNanoseconds) { id in
+            slab.slot(of: id).flatMap { slab[$0]?.isReachable } ?? false
+        }
+        effects += searches.map { .search($0) }
+    }
+
+    /// Delivers the reply of a search to the targets that wait for it, and to those that it connected to. Returns the effects.
+    mutating func searched(
+        _ hop: Neighbor.Key, _ reply: HopSearchReply, _ snapshot: Kernel.Snapshot, at now: Moment
+    ) -> [Effect] {
+        guard let localState else { return [] }
+        let outcome = witnesses.take(hop, reply, isOwn: localState.isOwn, at: now.monotonicNanoseconds)
+        var effects: [Effect] = []
+        for (id, state) in outcome.waiting { effects += deliver(id, .searched(hop, state), snapshot, at: now) }
+        if let (id, address, roundTrip) = outcome.answered {
+            let success = PassiveReport.Outcome.success(address: address, roundTrip: .nanoseconds(roundTrip))
+            effects += deliver(id, .reported(success), snapshot, at: now)
+        }
+        for id in outcome.silent { effects += deliver(id, .reported(.failure), snapshot, at: now) }
+        return effects
+    }
+
     /// Stores the kernel's answer to a query, and delivers it to the targets that wait for it. Other targets are notified if the
     /// answer has changed: at once if their route is blocked, otherwise at the rate of ``NoticeRamp``. Returns the effects.
     mutating func routeAnswered(
         _ query: RouteQuery, _ answer: RouteAnswer, _ snapshot: Kernel.Snapshot, at now: Moment
     ) -> [Effect] {
+        noteNameServer(query, answer)
         let asked = askers.removeValue(forKey: query) ?? []
         guard checks.remove(query) != nil || !asked.isEmpty, let localState else { return [] }
         var changed: (targets: [TargetID], isOpen: Bool) = ([], false)

@@ -54,6 +54,9 @@ struct Fleet: Sendable {
     var neighborAskers: [Neighbor.Key: Set<TargetID>] = [:]
     var counterAskers: [UInt32: Set<TargetID>] = [:]
     var hops = HopBook()
+    var witnesses = WitnessBook()
+    // The route queries of name servers that have answered, with the times of the answers.
+    var nameServerQueries: [RouteQuery: Int64] = [:]
     // The number of targets of which a further address is tried now.
     private var surveys = 0
     /// The budgets of metered interfaces.
@@ -170,7 +173,7 @@ struct Fleet: Sendable {
     /// The time at which ``turn(_:at:)`` is due without another event, in nanoseconds; `.min` for at once, `nil` for never.
     var deadline: Int64? {
         guard localState != nil, slab.count > 0 else { return nil }
-        if book.hasMoved { return .min }
+        if book.hasMoved || witnesses.mustSearch { return .min }
         if !losses.isEmpty || begun < waiting.count || canResume { return .min }
         return [
             due.next, book.checkDue, unrouted.isEmpty ? nil : unroutedDue, eager.isEmpty ? nil : eagerDue,
@@ -204,6 +207,7 @@ struct Fleet: Sendable {
             hasResumed = false
             unroutedDue = nil
             hops.forgetAll()
+            witnesses.forgetAll()
             ramp.add(slab.ids.filter { !isWaiting($0) }, hasResumed: true, using: &random, at: time)
         }
         if let due = unroutedDue, due <= time {
@@ -224,6 +228,7 @@ struct Fleet: Sendable {
         resumePostponed(&effects, snapshot, now)
         tickDue(&effects, snapshot, now)
         beginWaiting(&effects, snapshot, now)
+        startSearches(&effects, now)
         if shortage.update(isWaiting: isShortOfFiles, at: time) { shortageChanged = true }
         return effects
     }
@@ -383,8 +388,13 @@ struct Fleet: Sendable {
             case .readCounters(let interface):
                 if counterAskers[interface] == nil { effects.append(.readCounters(interface)) }
                 counterAskers[interface, default: []].insert(id)
+            case .search(let request): effects += search(id, request, snapshot, at: now)
             case .noteAlive(let hop, let proof):
-                if hops.noteAlive(hop, by: proof, at: now.monotonicNanoseconds) {
+                if case .target(let address, let port) = proof {
+                    witnesses.noteTarget(id, address, port: port, behind: hop, at: now.monotonicNanoseconds)
+                }
+                // The far end of a tunnel has no address that could be asked.
+                if !hop.address.isUnspecified, hops.noteAlive(hop, by: proof, at: now.monotonicNanoseconds) {
                     effects.append(.askHost(HostQuery(hop, isBound: true)))
                 }
             case .note(let report, let hop): hops.note(report, behind: hop)

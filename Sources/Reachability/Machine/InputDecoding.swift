@@ -15,6 +15,7 @@ extension MonitorInput {
         case .lookup(let answer): .lookup(answer)
         case .probe(let result): .probe(result)
         case .hostReply(let query, let reply): .hostReply(query, reply)
+        case .searchReply(let hop, let reply): .searchReply(hop, reply)
         case .counters(let interface, let counters): .counters(interface, counters)
         case .passiveReport(let report): .passiveReport(report)
         case .probeLimit(let limit): .probeLimit(limit)

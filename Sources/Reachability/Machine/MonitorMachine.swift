@@ -10,6 +10,7 @@ package struct MonitorMachine: Sendable {
         case lookup(LookupAnswer)
         case probe(ProbeResult)
         case hostReply(HostQuery, HostReply)
+        case searchReply(Neighbor.Key, HopSearchReply)
         case counters(UInt32, LinkCounters?)
         /// The outcome of a connection that another part of the program made.
         case passiveReport(PassiveReport)
@@ -32,6 +33,7 @@ package struct MonitorMachine: Sendable {
         case askRoute(RouteQuery)
         case askNeighbor(Neighbor.Key)
         case askHost(HostQuery)
+        indirect case search(HopSearch)
         /// Reads the packet counters of an interface. The answer returns within the same turn.
         case readCounters(UInt32)
         indirect case readEvidence(Link)
@@ -135,6 +137,7 @@ package struct MonitorMachine: Sendable {
         case .lookup(let answer): return fleet.lookedUp(answer, path.snapshot, at: now)
         case .probe(let result): return fleet.probed(result, path.snapshot, at: now)
         case .hostReply(let query, let reply): return fleet.hostReplied(query, reply, path.snapshot, at: now)
+        case .searchReply(let hop, let reply): return fleet.searched(hop, reply, path.snapshot, at: now)
         case .counters(let interface, let counters): return fleet.counted(interface, counters, path.snapshot, at: now)
         case .passiveReport(let report): return reported(report, at: now)
         case .probeLimit(let limit):

@@ -33,6 +33,7 @@ extension MonitorLoop {
         if let nextFileCheck { due = min(due ?? nextFileCheck, nextFileCheck) }
         if let next = names.deadline { due = min(due ?? next, next) }
         if let next = hostProber.deadline { due = min(due ?? next, next) }
+        if let next = hopSearcher.deadline { due = min(due ?? next, next) }
         if let next = prober.levelDeadline { due = min(due ?? next, next) }
         return due
     }

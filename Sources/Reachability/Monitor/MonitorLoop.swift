@@ -28,6 +28,7 @@ final class MonitorLoop {
     // The limit of sockets that the machine knows.
     private var lastLimit = 0
     private(set) var hostProber = HostProber()
+    private(set) var hopSearcher = HopSearcher()
     let names: NameService
     private let recording: RecordingWriter?
     private let recordingFailed: @Sendable (Int32) -> Void
@@ -133,6 +134,7 @@ final class MonitorLoop {
             startWaiting()
             tickNames()
             for (query, reply) in hostProber.tick(on: loop, now: now.monotonicNanoseconds) { feed(.hostReply(query, reply)) }
+            for (hop, reply) in hopSearcher.tick(on: loop, now: now.monotonicNanoseconds) { feed(.searchReply(hop, reply)) }
             if isRunning { endTurn() }
             if pacing.endTurn(at: now.monotonicNanoseconds) { watchEvents([]) }
             // Attempts that the end of the turn canceled have freed sockets.
@@ -177,6 +179,10 @@ final class MonitorLoop {
         case let token where NameService.owns(token): takeNames(ready)
         case let token where HostProber.owns(token):
             if let (query, reply) = hostProber.ready(ready, on: loop) { feed(.hostReply(query, reply)) }
+        case let token where HopSearcher.owns(token):
+            if let (hop, reply) = hopSearcher.ready(ready, on: loop, now: now.monotonicNanoseconds) {
+                feed(.searchReply(hop, reply))
+            }
         default:
             if let result = prober.ready(ready, on: loop, now: now) { feed(result) }
         }
@@ -319,6 +325,10 @@ final class MonitorLoop {
         case .askNeighbor(let key): feed(.neighborReply(key, kernel.ask(key)))
         case .askHost(let query):
             if let reply = hostProber.start(query, on: loop, now: now.monotonicNanoseconds) { feed(.hostReply(query, reply)) }
+        case .search(let search):
+            if let reply = hopSearcher.start(search, on: loop, now: now.monotonicNanoseconds) {
+                feed(.searchReply(search.hop, reply))
+            }
         case .readCounters(let interface): feed(.counters(interface, kernel.counters(of: interface)))
         case .readEvidence(let link): feed(.evidence(link.index, evidence.read(link) ?? InterfaceEvidence()))
         case .resolve(let request): resolve(request)
@@ -393,6 +403,7 @@ final class MonitorLoop {
         }
         prober.closeAll()
         hostProber.closeAll()
+        hopSearcher.closeAll()
         names.stop(on: loop)
         if let errno = recording?.finish(), !hasRecordingFailed { recordingFailed(errno) }
     }

@@ -1,4 +1,3 @@
-internal import CLinux
 internal import EventLoop
 internal import Glibc
 internal import Pacing
@@ -9,20 +8,6 @@ internal import Pacing
 ///
 /// Routers limit their ICMP messages (RFC 1812 section 4.3.2.8), and some send none. Missing hops are therefore normal.
 package final class HopSweep: Sendable {
-    /// The destination of a sweep.
-    package struct Target: Hashable, Sendable {
-        package var address: IPAddress
-        package var port: UInt16
-        /// The interface to which the sockets are bound (SO_BINDTODEVICE); `nil` leaves the choice to the kernel.
-        package var interface: String?
-
-        package init(_ address: IPAddress, port: UInt16, interface: String? = nil) {
-            self.address = address
-            self.port = port
-            self.interface = interface
-        }
-    }
-
     /// An answer to the SYN with a hop limit.
     struct Answer: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
@@ -49,7 +34,7 @@ package final class HopSweep: Sendable {
     /// Starts a sweep on a thread of its own, inside `namespace`. The result is `nil` if the system refuses the thread, or the entry into
     /// the namespace. `isOwn` returns whether an address belongs to this machine, which reports failures of its own by ICMP.
     package init?(
-        to target: Target, in namespace: NetworkNamespace?, isOwn: @escaping @Sendable (IPAddress) -> Bool,
+        to target: HopSearch.Destination, in namespace: NetworkNamespace?, isOwn: @escaping @Sendable (IPAddress) -> Bool,
         timeLimit: Duration = HopSweep.timeLimit
     ) {
         let started = try? LoopThread(name: "hops", namespace: namespace?.path) { [found] () throws(LoopError) in
@@ -99,10 +84,10 @@ private struct Sockets: ~Copyable {
         var started: Int64
     }
 
-    private let target: HopSweep.Target
+    private let target: HopSearch.Destination
     private var open: [Socket] = []
 
-    init(_ target: HopSweep.Target) {
+    init(_ target: HopSearch.Destination) {
         self.target = target
     }
 
@@ -150,51 +135,20 @@ private struct Sockets: ~Copyable {
     }
 
     private func start(_ limit: Int) -> Socket? {
-        let isIPv4 = target.address.family == .v4
-        let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
-        let descriptor = Glibc.socket(isIPv4 ? AF_INET : AF_INET6, kind, Int32(IPPROTO_TCP))
-        guard descriptor >= 0 else { return nil }
-        let socket = Socket(limit: limit, descriptor: descriptor, started: MonotonicClock.now())
-        var value = Int32(limit)
-        let size = socklen_t(MemoryLayout<Int32>.size)
-        let (level, option) = isIPv4 ? (IPPROTO_IP, IP_TTL) : (IPPROTO_IPV6, IPV6_UNICAST_HOPS)
-        var isReady = setsockopt(descriptor, Int32(level), Int32(option), &value, size) == 0
-        SocketOptions.closeByReset(descriptor)
-        ErrorQueue.enable(on: descriptor, target.address.family)
-        if isReady, let interface = target.interface {
-            isReady = SocketOptions.bind(descriptor, to: interface) == nil
-        }
-        guard isReady else {
-            close(descriptor)
-            return nil
-        }
-        // The result is in the error queue and in SO_ERROR.
-        _ = SocketAddress(target.address, port: target.port).connect(descriptor)
-        return socket
+        let started = MonotonicClock.now()
+        return HopLimitedSocket.open(target, hopLimit: limit).map { Socket(limit: limit, descriptor: $0, started: started) }
     }
 
     /// Returns the answer that a socket has; `nil` if it has none, or a failure of this machine.
     private func answer(to socket: Socket) -> HopSweep.Answer? {
         let roundTrip = Duration.nanoseconds(max(0, MonotonicClock.now() - socket.started))
-        func answer(_ kind: HopSweep.Answer.Kind, _ sender: IPAddress) -> HopSweep.Answer {
-            HopSweep.Answer(limit: socket.limit, kind: kind, sender: sender, roundTrip: roundTrip)
-        }
-        if let reporter = ErrorQueue.report(of: socket.descriptor)?.reporter {
-            guard reporter.origin != 1, let offender = reporter.offender else { return nil }
-            let timeExceeded: UInt8 = target.address.family == .v4 ? 11 : 3
-            return answer(reporter.type == timeExceeded ? .exceeded : .refused, offender)
-        }
-        var number: Int32 = 0
-        var size = socklen_t(MemoryLayout<Int32>.size)
-        guard getsockopt(socket.descriptor, SOL_SOCKET, SO_ERROR, &number, &size) == 0 else { return nil }
-        if number == ECONNREFUSED || number == ECONNRESET { return answer(.server, target.address) }
-        guard number == 0 else { return nil }
-        // Without an error, only a completed handshake is an answer.
-        var info = tcp_info()
-        size = socklen_t(MemoryLayout<tcp_info>.size)
-        guard getsockopt(socket.descriptor, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0,
-            Int(info.tcpi_state) == Int(TCP_ESTABLISHED)
-        else { return nil }
-        return answer(.server, target.address)
+        guard let answer = HopLimitedSocket.answer(of: socket.descriptor, target.address.family) else { return nil }
+        let (kind, sender): (HopSweep.Answer.Kind, IPAddress) =
+            switch answer {
+            case .exceeded(let router): (.exceeded, router)
+            case .refused(let router): (.refused, router)
+            case .destination: (.server, target.address)
+            }
+        return HopSweep.Answer(limit: socket.limit, kind: kind, sender: sender, roundTrip: roundTrip)
     }
 }

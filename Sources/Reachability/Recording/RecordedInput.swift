@@ -77,6 +77,12 @@ extension RecordedInput: Codable {
             input = .hostReply(
                 HostQuery(key, isBound: try line.decode(Bool.self, forKey: .bound)),
                 try line.decode(HostReply.self, forKey: .reply))
+        case "search-reply":
+            let key = Neighbor.Key(
+                interface: try line.decode(UInt32.self, forKey: .interface),
+                address: try line.decode(IPAddress.self, forKey: .address)
+            )
+            input = .searchReply(key, try line.decode(HopSearchReply.self, forKey: .reply))
         case "counters":
             input = .counters(
                 try line.decode(UInt32.self, forKey: .interface), try line.decodeIfPresent(LinkCounters.self, forKey: .counters))
@@ -147,6 +153,11 @@ extension RecordedInput: Codable {
             try line.encode(query.host.interface, forKey: .interface)
             try line.encode(query.host.address, forKey: .address)
             try line.encode(query.isBound, forKey: .bound)
+            try line.encode(reply, forKey: .reply)
+        case .searchReply(let hop, let reply):
+            try put("search-reply")
+            try line.encode(hop.interface, forKey: .interface)
+            try line.encode(hop.address, forKey: .address)
             try line.encode(reply, forKey: .reply)
         case .counters(let interface, let counters):
             try put("counters")

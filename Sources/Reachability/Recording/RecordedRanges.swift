@@ -41,6 +41,10 @@ extension RecordedInput {
         case .lookup(let answer): try answer.checkRanges()
         case .probe(let result): try result.checkRanges()
         case .hostReply(_, let reply): try RecordedRanges.check("errno", reply.errno, RecordedRanges.errno)
+        case .searchReply(_, let reply):
+            try RecordedRanges.check("limit", reply.answer?.limit, 0..<256)
+            try RecordedRanges.check("target", reply.answer?.target, 0..<1 << 32)
+            try RecordedRanges.check("roundTripNanoseconds", reply.answer?.roundTripNanoseconds, RecordedRanges.nanoseconds)
         case .probeLimit(let limit): try RecordedRanges.check("limit", limit, 0..<Int(Int32.max))
         case .resumed(let asleep): try RecordedRanges.check("asleep", asleep, RecordedRanges.nanoseconds)
         case .targetAdded(let id, _, _), .targetRemoved(let id):

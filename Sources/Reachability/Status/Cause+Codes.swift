@@ -82,6 +82,8 @@ extension Cause.Code {
     public static let ttlExceeded = Cause.Code("ttl-exceeded")
     /// The remote end of a tunnel does not answer.
     public static let tunnelSilent = Cause.Code("tunnel-silent")
+    /// A server does not answer, and nobody else behind the gateway does.
+    public static let upstreamSilent = Cause.Code("upstream-silent")
 
     // MARK: tcp
 

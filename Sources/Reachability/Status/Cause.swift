@@ -62,6 +62,7 @@ public struct Cause: Hashable, Sendable {
             .routeUnreachable, .routeProhibited, .routeBlackhole, .gatewaySilent, .hostSilent, .noResolver, .resolverRefused,
             .resolverSilent, .serverFailure, .nameNotFound, .noAddressForFamily, .unusableAddress, .localReject, .localDrop,
             .netUnreachable, .hostUnreachable, .adminProhibited, .portFiltered, .packetTooBig, .ttlExceeded, .tunnelSilent,
+            .upstreamSilent,
             .refused, .timeout, .reset, .loss, .latency, .jitter, .handshakeTimeout, .handshakeStalled, .certificateExpired,
             .certificateNotYetValid, .certificateUntrusted, .hostnameMismatch, .certificateRevoked, .protocolMismatch,
             .certificateExpiring, .handshakeRefused, .clientCertificateRequired, .excessiveCost, .status, .captivePortal,

@@ -1,10 +1,13 @@
+internal import Pacing
+
 /// The attribution of a failure: the server is at fault, or a component before it.
 ///
 /// | evidence | fault |
 /// |---|---|
 /// | the server's own answer: RST, or ICMP from its address | the server |
-/// | silence, and the first hop was alive during the failure: it answered a query, a router behind it reported something, its neighbor entry was confirmed, or it does not answer queries and a connection over it was accepted or refused | the server |
-/// | silence, and nothing proves that the first hop was alive | a component before the server |
+/// | silence, and somebody behind the first hop has answered since the probe began: the server's host, another target, a router, a name server (``WitnessBook``) | the server |
+/// | silence of a server on the link, and its neighbor entry was confirmed since the probe began, or its host has answered | the server |
+/// | silence, and nobody behind the first hop has answered | a component before the server |
 /// | silence of this machine itself, to datagrams too | this machine's packet filter |
 extension FailedAttempt {
     /// Returns the first hop: the gateway, the on-link server itself, or for a tunnel without a gateway the unspecified address; `nil`
@@ -47,9 +50,14 @@ extension FailedAttempt {
     /// usually answers queries and does not now: this machine's packet filter may have answered in the target's name.
     var isFirstHopAlive: Bool {
         if hop?.isAlive == true || host?.isAlive == true { return true }
+        if beyond?.witness != nil, !isFirstHopSilent { return true }
         if let hop, hop.isUsed, !isFirstHopSilent { return true }
         if let tunnel { return tunnel.received > 0 }
-        return probeStarted.map { neighbor.isConfirmed(within: probeEnded - $0) } ?? false
+        guard let probeStarted else { return false }
+        // The kernel asks for a neighbor about twice a minute. One on the link that it has confirmed since the failures began, and that has
+        // not become silent, is alive.
+        let since = route.gateway == nil ? min(streakBegan ?? probeStarted, probeStarted) : probeStarted
+        return neighbor.isConfirmed(within: probeEnded - since)
     }
 
     /// Whether the first hop usually answers queries, and does not now. One whose neighbor entry was confirmed since its first silence
@@ -60,13 +68,21 @@ extension FailedAttempt {
         return !neighbor.isConfirmed(within: probeEnded - silentSince)
     }
 
+    /// Whether the first hop is another host than the server: a gateway, or the far end of a tunnel.
+    func isBehindHop(in localState: TargetMachine.LocalState) -> Bool {
+        firstHop(in: localState).map { $0.address != candidate.address } ?? false
+    }
+
     /// Whether the route to the server worked during the probe.
-    private var isRouteProven: Bool { nextHop == nil || isFirstHopAlive }
+    private func isRouteProven(in localState: TargetMachine.LocalState) -> Bool {
+        if nextHop == nil || host?.isAlive == true { return true }
+        return isBehindHop(in: localState) ? beyond?.witness != nil : isFirstHopAlive
+    }
 
     /// Returns whether the server is at fault, if this is the cause.
-    func accusesServer(_ cause: Cause) -> Bool {
+    func accusesServer(_ cause: Cause, in localState: TargetMachine.LocalState) -> Bool {
         switch cause.layer {
-        case .tcp: cause.code != .timeout || isRouteProven
+        case .tcp: cause.code != .timeout || isRouteProven(in: localState)
         case .network: result?.reporter?.offender == candidate.address
         default: cause.accusesServer
         }
@@ -102,7 +118,7 @@ extension FailedAttempt {
             }
             return neighborSilence(evidence)
         }
-        if let tunnel, tunnel.sent > 0, tunnel.received == 0 {
+        if let tunnel, tunnel.sent > 0, tunnel.received == 0, let beyond, beyond.last != nil, beyond.witness == nil {
             let name = localState.interfaces[route.interface]?.name ?? "\(route.interface)"
             evidence["packets_sent"] = .number(Int(clamping: tunnel.sent))
             evidence["packets_received"] = .number(0)
@@ -110,7 +126,44 @@ extension FailedAttempt {
             return Cause(.network, .tunnelSilent, detail: detail, evidence: evidence)
         }
         if let report = report ?? hop?.hostReport { return inferred(from: report, evidence) }
-        return timeout(evidence)
+        guard isBehindHop(in: localState) else {
+            // On the link, the server's own entry in the neighbor table is the only further sign of life.
+            return nextHop == nil || isFirstHopAlive ? timeout(evidence) : neighborSilence(evidence)
+        }
+        return beyond?.witness == nil ? upstreamSilence(evidence, in: localState) : timeout(evidence)
+    }
+
+    /// Returns the cause of silence behind a first hop that nobody behind it has broken.
+    private func upstreamSilence(_ evidence: [String: Cause.Evidence], in localState: TargetMachine.LocalState) -> Cause {
+        var evidence = evidence
+        let hop =
+            route.gateway.map { "the gateway \($0)" }
+            ?? "the tunnel \(localState.interfaces[route.interface]?.name ?? "\(route.interface)")"
+        var silence =
+            isFirstHopAlive ? "\(hop) is alive, but nothing behind it has answered" : "nothing behind \(hop) has answered"
+        if let last = beyond?.last {
+            let text = Timestamp.text(wallClockNanoseconds: wallClock(of: last.time))
+            evidence["silent_since"] = .text(text)
+            silence += " since \(text.dropFirst(11).prefix(8)) UTC"
+        }
+        let networks = beyond?.silentNetworks ?? 0
+        let fault: String
+        if networks > 1 {
+            evidence["silent_networks"] = .number(networks)
+            fault = "the connection behind it is at fault"
+        } else {
+            // A router or a target of another network would have told the two apart.
+            let isAlone = beyond?.hasRouters != true && beyond?.hasOthers != true
+            fault =
+                "either the connection behind it or the server is at fault"
+                + (isAlone ? "; a second target in another network would tell them apart" : "")
+        }
+        let detail = "\(candidate.address) does not answer on port \(candidate.port); \(silence): \(fault)"
+        return Cause(.network, .upstreamSilent, detail: detail, evidence: evidence)
+    }
+
+    private func wallClock(of time: Int64) -> Int64 {
+        ended.wallClockNanoseconds.addingSaturated(time.addingSaturated(-probeEnded))
     }
 
     // Datagrams to the target are refused. If those to the first hop are refused too, the filter may refuse all datagrams and pass
@@ -126,13 +179,17 @@ extension FailedAttempt {
     }
 
     private func timeout(_ evidence: [String: Cause.Evidence]) -> Cause {
+        var evidence = evidence
         var detail = "\(hostText) does not answer on port \(candidate.port)"
         if nextHop == nil, host?.isAlive == true {
             detail += ", although it answers on others: its server accepts no more connections, or its packet filter drops them"
         } else if host?.isAlive == true {
             detail += ", although the host is alive"
-        } else if let gateway = route.gateway, isFirstHopAlive {
-            detail += "; the gateway \(gateway) is alive"
+        } else if let witness = beyond?.witness {
+            evidence["witness"] = .text(witness.text)
+            evidence["witness_at"] = .text(Timestamp.text(wallClockNanoseconds: wallClock(of: witness.time)))
+            if let distance = witness.distance { evidence["witness_hop"] = .number(distance) }
+            detail += "; \(witness.sentence) does"
         }
         return Cause(.tcp, .timeout, detail: detail, evidence: evidence)
     }

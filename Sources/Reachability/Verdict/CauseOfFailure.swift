@@ -1,3 +1,5 @@
+internal import Pacing
+
 /// A failed attempt. Its cause is a pure function of the evidence, by the table of causes in
 /// docs/command-line.md.
 ///
@@ -16,13 +18,20 @@ struct FailedAttempt: Hashable, Sendable {
     var hop: HopBook.State?
     /// The state of the target's host, as datagrams to another port show it; `nil` if it was not asked.
     var host: HopBook.State?
+    /// What is known about the way behind the first hop; `nil` if nobody was asked.
+    var beyond: WitnessBook.State?
     /// The packets that a tunnel carried during the probe; `nil` for other interfaces.
     var tunnel: LinkCounters?
     /// The start of the probe in nanoseconds; `nil` before the probe's end.
     var probeStarted: Int64?
-    /// The end of the probe in nanoseconds.
-    var probeEnded: Int64 = 0
+    /// The start of the first probe of the present row of failures, in nanoseconds; `nil` if this is the first one.
+    var streakBegan: Int64?
+    /// The end of the probe.
+    var ended = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
     var elapsedNanoseconds: Int64
+
+    /// The end of the probe in nanoseconds.
+    var probeEnded: Int64 { ended.monotonicNanoseconds }
 
     var port: UInt16 { candidate.port }
 
@@ -62,7 +71,7 @@ struct FailedAttempt: Hashable, Sendable {
     /// Returns the cause, and whether the server is at fault.
     func finding(in localState: TargetMachine.LocalState) -> Finding {
         let cause = cause(in: localState)
-        return Finding(cause, accusesServer: accusesServer(cause))
+        return Finding(cause, accusesServer: accusesServer(cause, in: localState))
     }
 
     /// Returns the cause.
@@ -121,7 +130,10 @@ struct FailedAttempt: Hashable, Sendable {
             return Cause(
                 .neighbor, .gatewaySilent, detail: "the gateway \(gateway) does not answer on its link", evidence: evidence)
         }
-        let detail = "\(candidate.address) does not answer on its link"
+        // The kernel asks for a neighbor again only after half a minute.
+        let isAsked = neighbor.isSilent || neighbor == .absent || neighbor == .unknown
+        let detail =
+            "\(candidate.address) does not answer\(isAsked ? " on its link" : ", and nothing shows that its host is alive")"
         return Cause(.neighbor, .hostSilent, detail: detail, evidence: evidence)
     }
 

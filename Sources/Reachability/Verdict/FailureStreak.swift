@@ -17,27 +17,40 @@ struct FailureStreak: Hashable, Sendable {
     private static let patience: Int64 = 60_000_000_000
 
     private var earlier: [IPAddress: Earlier] = [:]
-    /// Whether a probe has failed in the streak.
-    private(set) var hasBegun = false
+    /// The findings that accuse the server by a witness.
+    private var witnessed: [IPAddress: Earlier] = [:]
+    /// The start of the first probe that has failed, in nanoseconds; `nil` if none has.
+    private(set) var began: Int64?
 
     /// Clears the causes at the end of a streak. A streak ends when the target is reached, when it has no route, or when the
     /// machine was suspended and may be on another network.
-    mutating func reset() { (earlier, hasBegun) = ([:], false) }
+    mutating func reset() { (earlier, witnessed, began) = ([:], [:], nil) }
 
-    /// Notes that a probe has failed.
-    mutating func begin() { hasBegun = true }
+    /// Notes that a probe that began at this time has failed.
+    mutating func begin(at time: Int64) { began = began ?? time }
 
     /// Removes the causes that were found over other routes than these.
     mutating func keep(to routes: SmallMap<IPAddress, ChosenRoute>) {
         earlier = earlier.filter { routes[$0.key] == $0.value.route }
+        if !witnessed.isEmpty { witnessed = witnessed.filter { routes[$0.key] == $0.value.route } }
     }
 
-    /// Returns the finding of a failure: its own, or the earlier one if the probe timed out.
-    mutating func finding(of failure: FailedAttempt, in localState: TargetMachine.LocalState) -> Finding {
+    /// Returns the finding of a failure: its own, or the earlier one if the probe timed out. `isDown` is whether the server is accused now.
+    mutating func finding(of failure: FailedAttempt, isDown: Bool, in localState: TargetMachine.LocalState) -> Finding {
         let finding = failure.finding(in: localState)
         let address = failure.candidate.address
         switch (finding.cause.layer, finding.cause.code) {
         case (.network, _) where finding.cause.evidence["inferred"] != nil: break
+        case (.network, .upstreamSilent):
+            if let former = earlierFinding(failure, ofLayer: .network) { return former }
+            if !failure.isFirstHopAlive, let former = earlierFinding(failure) { return former }
+            earlier[address] = nil
+            // Routers limit their answers: the server stays accused until several searches in a row have found nothing.
+            let empty = failure.beyond?.emptySearches ?? 0
+            if isDown, let former = witnessed[address], former.route == failure.route, empty < WitnessBook.searchesWithoutAnswer {
+                return Finding(former.finding.cause.markedAsEarlier, accusesServer: true)
+            }
+            witnessed[address] = nil
         case (.neighbor, _) where !failure.neighbor.isSilent:
             // A first hop that does not answer queries may have used up its rate of ICMP messages (RFC 1812 section 4.3.2.8).
             let silence = failure.hop?.silentSince.map { failure.probeEnded - $0 } ?? 0
@@ -47,6 +60,7 @@ struct FailureStreak: Hashable, Sendable {
             // The latest cause counts: a gateway that is silent now can no longer report, and one that reports is not silent.
             earlier[address] = Earlier(route: failure.route, finding: finding)
         case (.tcp, .timeout):
+            if finding.accusesServer { witnessed[address] = Earlier(route: failure.route, finding: finding) }
             guard let former = earlierFinding(failure) else { return finding }
             // The host itself answers datagrams.
             if failure.host?.isAlive == true, former.cause.code == .hostUnreachable {

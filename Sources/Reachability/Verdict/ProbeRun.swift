@@ -35,14 +35,33 @@ struct SilentLookup: Hashable, Sendable {
     let servers: [ResolverConfiguration.Nameserver]
 }
 
-/// The states of hosts that were asked during a probe.
+/// The questions about a silent target: to hosts, and to whoever is behind a first hop.
+struct HostQuestions: Hashable, Sendable {
+    var hosts: [HopBook.Request] = []
+    var searches: [WitnessBook.Request] = []
+
+    var effects: [TargetMachine.Effect] { hosts.map { .askHost($0) } + searches.map { .search($0) } }
+}
+
+/// The answers to the questions of a probe.
 struct HostSurvey: Hashable, Sendable {
     private var pending: [Neighbor.Key]
     private var states: [Neighbor.Key: HopBook.State] = [:]
+    private var pendingSearches: [Neighbor.Key]
+    private var beyond: [Neighbor.Key: WitnessBook.State] = [:]
 
-    init(_ hosts: [Neighbor.Key]) { pending = hosts }
+    init(_ questions: HostQuestions) {
+        pending = questions.hosts.map(\.query.host)
+        pendingSearches = questions.searches.map(\.hop)
+    }
 
-    var isComplete: Bool { pending.isEmpty }
+    var isComplete: Bool { pending.isEmpty && pendingSearches.isEmpty }
+
+    mutating func take(_ hop: Neighbor.Key, _ state: WitnessBook.State) {
+        guard let index = pendingSearches.firstIndex(of: hop) else { return }
+        pendingSearches.remove(at: index)
+        beyond[hop] = state
+    }
 
     mutating func take(_ host: Neighbor.Key, _ state: HopBook.State) {
         guard let index = pending.firstIndex(of: host) else { return }
@@ -54,7 +73,9 @@ struct HostSurvey: Hashable, Sendable {
     func explain(_ failures: [FailedAttempt], _ localState: TargetMachine.LocalState) -> [FailedAttempt] {
         failures.map { failure in
             var failure = failure
-            failure.hop = failure.firstHop(in: localState).flatMap { states[$0] }
+            let hop = failure.firstHop(in: localState)
+            failure.hop = hop.flatMap { states[$0] }
+            failure.beyond = hop.flatMap { beyond[$0] }
             failure.host = states[failure.hostKey]
             return failure
         }

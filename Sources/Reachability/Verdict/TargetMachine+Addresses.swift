@@ -125,12 +125,12 @@ extension TargetMachine {
     ) {
         let keys = failures.compactMap { $0.suspectedHop(in: turn.localState) }
         guard let key = keys.first else { return endSurvey(running, failures, &turn) }
-        let requests = hostRequests(failures, running.run, turn)
+        let questions = hostQuestions(failures, running.run, turn)
         survey?.running?.race.running = []
-        survey?.running?.hosts = HostSurvey(requests.map(\.query.host))
+        survey?.running?.hosts = HostSurvey(questions)
         survey?.running?.examination = Examination(
             failures: failures, pending: [key], until: turn.time.addingSaturated(Self.hostQueryLead))
-        turn.effects += requests.map { .askHost($0) }
+        turn.effects += questions.effects
         turn.effects.append(.askNeighbor(key))
     }
 
@@ -141,6 +141,11 @@ extension TargetMachine {
 
     mutating func surveyHostAnswered(_ host: Neighbor.Key, _ state: HopBook.State, _ turn: inout Turn) {
         survey?.running?.hosts?.take(host, state)
+        continueSurvey(&turn)
+    }
+
+    mutating func surveySearched(_ hop: Neighbor.Key, _ state: WitnessBook.State, _ turn: inout Turn) {
+        survey?.running?.hosts?.take(hop, state)
         continueSurvey(&turn)
     }
 

@@ -28,7 +28,7 @@ extension TargetMachine {
     /// Whether the verdict is that the target's host is silent.
     private var isHostSilent: Bool {
         (verdict.state == .down || verdict.state == .unreachable)
-            && (verdict.cause?.code == .timeout || verdict.cause?.code == .hostUnreachable)
+            && [.timeout, .hostUnreachable, .upstreamSilent].contains(verdict.cause?.code)
     }
 
     /// Returns the attempt to an address, with a new number.
@@ -46,7 +46,7 @@ extension TargetMachine {
     }
 
     /// Returns the primary name of the interface to bind to: SO_BINDTODEVICE accepts no alternative name of more than 15 bytes.
-    private func boundName(in localState: LocalState) -> String? {
+    func boundName(in localState: LocalState) -> String? {
         settings.interface.map { name in localState.interfaces.values.first { $0.hasName(name) }?.name ?? name }
     }
 
@@ -101,7 +101,7 @@ extension TargetMachine {
 
     /// Notes that the target itself has answered, over a gateway or on the link.
     func noteTargetAnswer(_ address: IPAddress, _ route: ChosenRoute, _ turn: inout Turn) {
-        guard let hop = route.firstHop(to: address, in: turn.localState), !hop.address.isUnspecified else { return }
+        guard let hop = route.firstHop(to: address, in: turn.localState) else { return }
         turn.effects.append(.noteAlive(hop, by: .target(address, port: endpoint.port)))
     }
 
@@ -125,7 +125,7 @@ extension TargetMachine {
             return allFailed(run, race.failures, &turn)
         }
         let report = (run.connecting ?? run.started).monotonicNanoseconds.addingSaturated(Self.resolutionFailure)
-        if !streak.hasBegun || isHostSilent, report > run.deadline, report - run.deadline <= Self.extensionLimit {
+        if streak.began == nil || isHostSilent, report > run.deadline, report - run.deadline <= Self.extensionLimit {
             var (run, race) = (run, race)
             run.deadline = report
             race.startNoMore()
@@ -208,9 +208,10 @@ extension TargetMachine {
 
     mutating func conclude(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
         if run.silentLookup != nil { return endTrace(run, failures, &turn) }
-        streak.begin()
+        streak.begin(at: run.started.monotonicNanoseconds)
         let failures = failures.map { completed($0, run, turn) }
-        let findings = failures.map { ($0, streak.finding(of: $0, in: turn.localState)) }
+        let isDown = verdict.state == .down
+        let findings = failures.map { ($0, streak.finding(of: $0, isDown: isDown, in: turn.localState)) }
         guard let (failure, finding) = furthest(findings) else { return finishProbe(.other, &turn) }
         let place = Place(address: failure.candidate.address, interface: failure.route.interface)
         fail(run, finding, place, experience == .silent ? .silence : .refusal, &turn)

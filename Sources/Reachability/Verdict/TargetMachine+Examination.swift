@@ -8,17 +8,17 @@ extension TargetMachine {
     /// Asks the first hops of the silent attempts, and the target's host, whether they are alive.
     mutating func askHosts(_ run: ProbeRun, _ race: AttemptRace, _ turn: inout Turn) {
         var run = run
-        let requests = hostRequests(race.silentAttempts.map { failure(of: $0, nil, turn) }, run, turn)
-        run.hosts = HostSurvey(requests.map(\.query.host))
+        let questions = hostQuestions(race.silentAttempts.map { failure(of: $0, nil, turn) }, run, turn)
+        run.hosts = HostSurvey(questions)
         phase = .connecting(run, race)
-        turn.effects += requests.map { .askHost($0) }
+        turn.effects += questions.effects
     }
 
-    func hostRequests(_ failures: [FailedAttempt], _ run: ProbeRun, _ turn: Turn) -> [HopBook.Request] {
-        var requests: [HopBook.Request] = []
+    func hostQuestions(_ failures: [FailedAttempt], _ run: ProbeRun, _ turn: Turn) -> HostQuestions {
+        var questions = HostQuestions()
         func add(_ failure: FailedAttempt, _ host: Neighbor.Key, isBound: Bool, _ hop: Neighbor.Key) {
-            guard !requests.contains(where: { $0.query.host == host }) else { return }
-            requests.append(
+            guard !questions.hosts.contains(where: { $0.query.host == host }) else { return }
+            questions.hosts.append(
                 HopBook.Request(
                     query: HostQuery(host, isBound: isBound), since: run.started.monotonicNanoseconds,
                     address: failure.candidate.address, port: failure.port, hop: hop))
@@ -30,12 +30,21 @@ extension TargetMachine {
                 continue
             }
             if !hop.address.isUnspecified { add(failure, hop, isBound: true, hop) }
+            // A silent name server has its own cause, whoever else is silent.
+            if hop.address != failure.candidate.address, run.silentLookup == nil,
+                !questions.searches.contains(where: { $0.hop == hop })
+            {
+                let silent = HopSearch.Destination(
+                    failure.candidate.address, port: failure.port, interface: boundName(in: turn.localState))
+                questions.searches.append(
+                    WitnessBook.Request(hop: hop, silent: silent, since: run.started.monotonicNanoseconds))
+            }
             // The target's host is asked until its state is explained; later only the hops.
             if hop.address != failure.candidate.address, !isExplained {
                 add(failure, failure.hostKey, isBound: failure.candidate.boundTo != 0, hop)
             }
         }
-        return requests
+        return questions
     }
 
     private var isExplained: Bool { verdict.state == .down && verdict.cause?.code == .timeout }
@@ -44,7 +53,8 @@ extension TargetMachine {
     func completed(_ failure: FailedAttempt, _ run: ProbeRun, _ turn: Turn) -> FailedAttempt {
         var failure = failure
         failure.probeStarted = run.started.monotonicNanoseconds
-        failure.probeEnded = turn.time
+        failure.ended = turn.now
+        failure.streakBegan = streak.began
         // A host that is alive contradicts reports about other ports, but is not asked any more.
         if isExplained {
             if failure.hop?.report?.port != failure.port { failure.hop?.report = nil }
@@ -62,6 +72,19 @@ extension TargetMachine {
             phase = .connecting(run, race)
         case .examining(var run, let examination):
             run.hosts?.take(host, state)
+            continueExamination(run, examination, &turn)
+        default: break
+        }
+    }
+
+    mutating func searched(_ hop: Neighbor.Key, _ state: WitnessBook.State, _ turn: inout Turn) {
+        surveySearched(hop, state, &turn)
+        switch phase {
+        case .connecting(var run, let race):
+            run.hosts?.take(hop, state)
+            phase = .connecting(run, race)
+        case .examining(var run, let examination):
+            run.hosts?.take(hop, state)
             continueExamination(run, examination, &turn)
         default: break
         }
@@ -94,19 +117,20 @@ extension TargetMachine {
                 keys.append(key)
             }
         }
-        var requests: [HopBook.Request] = []
+        var questions = HostQuestions()
         if run.hosts == nil {
-            requests = hostRequests(failures.filter { $0.result == nil }, run, turn)
-            run.hosts = HostSurvey(requests.map(\.query.host))
+            questions = hostQuestions(failures.filter { $0.result == nil }, run, turn)
+            run.hosts = HostSurvey(questions)
         }
         let examination = Examination(
             failures: failures, pending: keys, tunnels: tunnels,
-            until: turn.time.addingSaturated(requests.isEmpty ? Examination.timeLimit : Self.hostQueryLead))
+            until: turn.time.addingSaturated(
+                questions.hosts.isEmpty && questions.searches.isEmpty ? Examination.timeLimit : Self.hostQueryLead))
         guard !keys.isEmpty || !tunnels.isEmpty || run.hosts?.isComplete == false else {
             return conclude(run, run.hosts?.explain(failures, turn.localState) ?? failures, &turn)
         }
         phase = .examining(run, examination)
-        turn.effects += requests.map { .askHost($0) }
+        turn.effects += questions.effects
         turn.effects += keys.map { .askNeighbor($0) }
         turn.effects += tunnels.map { .readCounters($0) }
     }

@@ -56,7 +56,7 @@ extension TargetMachine {
         isConnectedInSilence = true
         // The host has answered, whatever was reported before.
         streak.reset()
-        streak.begin()
+        streak.begin(at: run.started.monotonicNanoseconds)
         let place = Place(address: failed.entry.candidate.address, interface: failed.entry.route.interface)
         fail(run, failed.finding, place, failed.ending, &turn)
     }

@@ -47,7 +47,8 @@ extension TargetMachine {
         if isProbe, isReachable { surveyNextAddress(&turn) }
     }
 
-    private var isReachable: Bool { verdict.state == .up || verdict.state == .degraded }
+    /// Whether the target answers.
+    var isReachable: Bool { verdict.state == .up || verdict.state == .degraded }
 
     /// Schedules the next probe at least one interval from now, or soon if the success needs a confirmation. Returns whether a
     /// scheduled probe is skipped.

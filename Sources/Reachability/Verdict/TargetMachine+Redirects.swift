@@ -41,7 +41,7 @@ extension TargetMachine {
     mutating func follow(_ event: Event, _ turn: inout Turn) {
         guard case .following(let run, let redirected) = phase else { return }
         switch event {
-        case .lookup, .route, .probe, .neighbor, .host, .counters, .tick: advance(run, redirected, event, &turn)
+        case .lookup, .route, .probe, .neighbor, .host, .searched, .counters, .tick: advance(run, redirected, event, &turn)
         // The target's own machine reacts to these.
         case .begin, .localStateChanged, .resumed, .reported, .paused, .preempted: break
         }

@@ -75,6 +75,8 @@ package struct TargetMachine: Sendable {
         case neighbor(Neighbor.Key, NeighborAnswer)
         /// The state of a first hop or of the target's host.
         case host(Neighbor.Key, HopBook.State)
+        /// What is known about the way behind a first hop.
+        case searched(Neighbor.Key, WitnessBook.State)
         /// The packet counters of an interface.
         case counters(UInt32, LinkCounters?)
         /// The outcome of a connection that another part of the program made.
@@ -95,6 +97,8 @@ package struct TargetMachine: Sendable {
         case cancel(attempt: UInt64)
         case askNeighbor(Neighbor.Key)
         case askHost(HopBook.Request)
+        /// Asks who has answered from behind a first hop, by a search if nobody has.
+        case search(WitnessBook.Request)
         case readCounters(UInt32)
         /// The first hop is alive: the target, or a router behind it, has answered.
         case noteAlive(Neighbor.Key, by: HopBook.Proof)
@@ -265,6 +269,7 @@ package struct TargetMachine: Sendable {
             surveyNeighborAnswered(key, answer, &turn)
             neighborAnswered(key, answer, &turn)
         case .host(let host, let state): hostAnswered(host, state, &turn)
+        case .searched(let hop, let state): searched(hop, state, &turn)
         case .counters(let interface, let counters): counted(interface, counters, &turn)
         case .reported(let outcome): reported(outcome, &turn)
         case .paused(let time): pause(until: time, &turn)

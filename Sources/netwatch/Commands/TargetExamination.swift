@@ -154,7 +154,7 @@ final class TargetExamination {
             let own = Set(evidence.path.interfaces.flatMap { $0.addresses.map(\.address) })
             let name = settings.interface.map { name in evidence.path.interfaces.first { $0.hasName(name) }?.name ?? name }
             questions.sweep = HopSweep(
-                to: HopSweep.Target(address, port: port, interface: name), in: configuration.namespace,
+                to: HopSearch.Destination(address, port: port, interface: name), in: configuration.namespace,
                 isOwn: { $0.isLoopback || own.contains($0) })
         }
         questions.firstHop = questions.firstHop ?? evidence.hopToAsk.flatMap { HopQuestions(to: $0, in: configuration.namespace) }

@@ -59,7 +59,7 @@ extension Fault {
                 },
                 // Neighbor discovery contradicts the silence.
                 expect: .down("tcp/timeout", ["first_hop": "answered"], within: .seconds(60))
-                    .after("unreachable neighbor/host-silent", "unreachable tcp/timeout")
+                    .after("unreachable neighbor/host-silent")
             ) {
                 try $0.router.filter(
                     .input, "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept", "iifname rv0 drop")

@@ -3,7 +3,8 @@ import NetworkLab
 extension Fault {
     static let serverFaults = forFamilies { family in
         let target = family.target(family.server)
-        let timeout = ExpectedVerdict.down("tcp/timeout", ["first_hop": "answered"], within: ExpectedVerdict.silent)
+        // The server's host answers datagrams to another port.
+        let timeout = ExpectedVerdict.down("tcp/timeout", ["host": "answered"], within: ExpectedVerdict.silent)
         return [
             .during("port closed, \(family.rawValue)", target, expect: .down("tcp/refused")) { $0.closeServer() },
             .during(
@@ -11,13 +12,14 @@ extension Fault {
                 expect: timeout
             ) { try $0.site.filter(.input, "tcp dport \(FaultNetwork.port) drop") },
             .during(
-                "server's host off, nobody reports it, gateway alive, \(family.rawValue)", target, expect: timeout
+                // Nobody else is behind the gateway, so its connection may be at fault.
+                "server's host off, nobody reports it, gateway alive, \(family.rawValue)", target,
+                expect: .unreachable("network/upstream-silent", ["first_hop": "answered"], within: ExpectedVerdict.silent)
             ) {
-                try $0.router.filter(
-                    .output, "icmp type destination-unreachable icmp code 1 drop",
-                    "icmpv6 type destination-unreachable icmpv6 code 3 drop")
+                try silenceReports($0.router)
                 try $0.site.silence("s0")
-            },
+            }
+            .naming("a second target in another network would tell them apart"),
             .during(
                 "this machine drops one TCP port, \(family.rawValue)", target,
                 expect: timeout
@@ -26,15 +28,20 @@ extension Fault {
                 "server drops the SYN, gateway answers no datagrams, \(family.rawValue)", target,
                 prepare: { try hideGateway($0, family) },
                 // Nothing proves that the gateway is alive.
-                expect: .unreachable("tcp/timeout", ["first_hop": "unknown"], within: ExpectedVerdict.silent)
+                expect: .unreachable("network/upstream-silent", ["first_hop": "unknown"], within: ExpectedVerdict.silent)
             ) { try $0.site.filter(.input, "tcp dport \(FaultNetwork.port) drop", "udp dport 33434 drop") }
             // It asks the gateway further questions.
-            .explained(.status("down")),
+            .explained(.status("unreachable")),
             .during(
                 "server drops the SYN, gateway answers no datagrams, a port behind it is closed, \(family.rawValue)", target,
-                prepare: { try hideGateway($0, family) }, expect: timeout
+                prepare: { try hideGateway($0, family) },
+                expect: .down(
+                    "tcp/timeout", ["witness": family.target(family.server, FaultNetwork.port + 1)],
+                    within: ExpectedVerdict.silent)
             ) { try $0.site.filter(.input, "tcp dport \(FaultNetwork.port) drop", "udp dport 33434 drop") }
-            .beside(family.target(family.server, FaultNetwork.port + 1)),
+            .beside(family.target(family.server, FaultNetwork.port + 1))
+            // It asks about the one target only.
+            .explained(.status("unreachable")),
             // A queue that is full leaves the same evidence as a filter for the port.
             .fromStart(
                 "this machine's own server accepts no more connections, \(family.rawValue)", family.target(family.loopback),

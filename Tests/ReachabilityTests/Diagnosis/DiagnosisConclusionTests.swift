@@ -5,13 +5,15 @@ import Testing
 
 /// The conclusions that the examination of a target adds to its verdict.
 @Suite struct DiagnosisConclusionTests {
-    private static let silence = Place.cause(.tcp, .timeout, ["gateway": .text("10.0.0.1")])
+    private static let silence = Place.cause(.network, .upstreamSilent, ["gateway": .text("10.0.0.1")])
+    private static let onLink = Place.cause(.neighbor, .hostSilent)
     private static let mute = HopAnswers(asked: [.datagram, .connection])
 
     private func silent(
         _ inspection: RouteInspection, hops: [Hop]? = [], firstHop: HopAnswers? = nil, examined: Duration? = .seconds(6)
     ) -> DiagnosisEvidence {
-        var evidence = Place.target(.unreachable, Self.silence, inspection: inspection, hops: hops)
+        let cause = inspection.chosen?.gateway == nil ? Self.onLink : Self.silence
+        var evidence = Place.target(.unreachable, cause, inspection: inspection, hops: hops)
         (evidence.firstHop, evidence.examined) = (firstHop, examined)
         return evidence
     }
@@ -30,8 +32,7 @@ import Testing
                 line(silent(Place.routed(neighbor: .state(state)))),
                 "unreachable neighbor/gateway-silent: the gateway 10.0.0.1 does not answer on its link")
             expectEqual(
-                line(silent(Place.onLink(neighbor: .state(state)), hops: nil)),
-                "unreachable neighbor/host-silent: 192.0.2.9 does not answer on its link")
+                line(silent(Place.onLink(neighbor: .state(state)), hops: nil)), "unreachable neighbor/host-silent: the fault")
         }
     }
 
@@ -67,33 +68,46 @@ import Testing
     }
 
     @Test func `one question is not enough to infer that a gateway is silent`() {
-        expectEqual(line(silent(reachable, firstHop: HopAnswers(asked: [.connection]))), "unreachable tcp/timeout: the fault")
-        expectEqual(line(silent(reachable, hops: nil, firstHop: Self.mute)), "unreachable tcp/timeout: the fault")
-        expectEqual(line(silent(reachable)), "unreachable tcp/timeout: the fault")
+        expectEqual(
+            line(silent(reachable, firstHop: HopAnswers(asked: [.connection]))), "unreachable network/upstream-silent: the fault")
+        expectEqual(line(silent(reachable, hops: nil, firstHop: Self.mute)), "unreachable network/upstream-silent: the fault")
+        expectEqual(line(silent(reachable)), "unreachable network/upstream-silent: the fault")
     }
 
-    @Test func `a first hop that answers proves that the server is at fault`() {
-        let alive = "down tcp/timeout: the fault; the gateway 10.0.0.1 is alive"
-        expectEqual(line(silent(reachable, hops: Place.hops, firstHop: Self.mute)), alive)
-        expectEqual(line(silent(reachable, firstHop: HopAnswers(asked: [.echo], answered: .echo))), alive)
-        expectEqual(line(silent(Place.routed(neighbor: .state(.reachable, confirmedAgo: 5_000_000_000)))), alive)
-        expectEqual(Diagnosis(silent(reachable, hops: Place.hops)).cause?.evidence["first_hop"], .text("answered"))
+    @Test func `a router behind the first hop proves that the server is at fault`() {
+        let witnessed = silent(reachable, hops: Place.hops, firstHop: Self.mute)
+        expectEqual(line(witnessed), "down tcp/timeout: 192.0.2.9 does not answer on port 443; 198.51.100.1 (hop 2) does")
+        let evidence = Diagnosis(witnessed).cause?.evidence
+        #expect(evidence?["first_hop"] == .text("answered") && evidence?["witness_hop"] == .number(2))
+    }
+
+    @Test func `a first hop that answers proves nothing about what is behind it`() {
+        let upstream = "unreachable network/upstream-silent: the fault"
+        let gateway = [Hop(Place.address("10.0.0.1"), distance: 1)]
+        for evidence in [
+            silent(reachable, hops: gateway, firstHop: Self.mute),
+            silent(reachable, firstHop: HopAnswers(asked: [.echo], answered: .echo)),
+            silent(Place.routed(neighbor: .state(.reachable, confirmedAgo: 5_000_000_000))),
+        ] {
+            expectEqual(line(evidence), upstream)
+            expectEqual(Diagnosis(evidence).cause?.evidence["first_hop"], .text("answered"))
+        }
     }
 
     @Test func `a confirmation before the first probe proves nothing`() {
         let inspection = Place.routed(neighbor: .state(.reachable, confirmedAgo: 7_000_000_000))
-        expectEqual(line(silent(inspection)), "unreachable tcp/timeout: the fault")
-        expectEqual(line(silent(inspection, examined: nil)), "unreachable tcp/timeout: the fault")
+        expectEqual(line(silent(inspection)), "unreachable network/upstream-silent: the fault")
+        expectEqual(line(silent(inspection, examined: nil)), "unreachable network/upstream-silent: the fault")
     }
 
     @Test func `a host on the link that answers nothing may filter everything`() {
         let inspection = Place.onLink(neighbor: .state(.reachable, confirmedAgo: 20_000_000_000))
         expectEqual(
             line(silent(inspection, hops: nil, firstHop: Self.mute)),
-            "unreachable tcp/timeout: the fault, and gives no other answer: not to datagrams, not to connections")
+            "unreachable neighbor/host-silent: the fault, and gives no other answer: not to datagrams, not to connections")
         expectEqual(
             line(silent(inspection, hops: nil, firstHop: HopAnswers(asked: [.connection], answered: .connection))),
-            "down tcp/timeout: the fault, although the host is alive")
+            "down tcp/timeout: 192.0.2.9 does not answer on port 443, although the host is alive")
     }
 
     @Test func `only a silent first hop that no probe has proved alive is asked`() {

@@ -55,6 +55,10 @@ import Testing
                     reporter: .init(origin: 2, type: 3, code: 13, offender: IPAddress(v6: 0, 0xffff_0102_0304)))),
             .resumed(nanosecondsAsleep: 1 << 50), .namespaceGone, .pollDue, .targetRemoved(TargetID(4)), .turnEnded,
             .probeLimit(720), .counters(7, LinkCounters(received: .max, sent: 0)), .counters(0, nil),
+            .searchReply(
+                Neighbor.Key(interface: 9, address: Net.gateway),
+                HopSearchReply(.init(IPAddress(v4: 1), limit: 3, target: 7, roundTripNanoseconds: 5))),
+            .searchReply(Neighbor.Key(interface: 0, address: IPAddress(v6: 0, 0)), HopSearchReply(wasSent: false)),
             .hostReply(HostQuery(Neighbor.Key(interface: 9, address: Net.gateway), isBound: true), HostReply(.silent)),
             .hostReply(
                 HostQuery(Neighbor.Key(interface: 2, address: Net.source6), isBound: false),
@@ -156,9 +160,10 @@ import Testing
                 case .hostReply: 18
                 case .counters: 19
                 case .passiveReport: 20
+                case .searchReply: 21
                 }
             })
-        expectEqual(kinds, Set(0...20))
+        expectEqual(kinds, Set(0...21))
     }
 
     @Test func `a datagram of random bytes is encoded and decodes to itself`() throws {

@@ -172,6 +172,11 @@ import Testing
                 pending.append(.routeReply(query, bytes))
             case .askNeighbor(let key): pending.append(.neighborReply(key, []))
             case .askHost(let query): pending.append(.hostReply(query, HostReply(.silent)))
+            case .search(let search):
+                let answer = HopSearchReply.Answer(
+                    IPAddress(v4: 0x0a00_0101), limit: 2, target: probes % 2, roundTripNanoseconds: 2_000_000)
+                pending.append(.searchReply(search.hop, HopSearchReply(answer)))
+                pending.append(.searchReply(search.hop, HopSearchReply()))
             case .readCounters(let interface): take(.counters(interface, LinkCounters(received: 7, sent: 7)))
             case .readEvidence(let link): pending.append(.evidence(link.index, InterfaceEvidence()))
             case .resolve(let request):

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Reachability
 
-/// `down` needs a proof that the route to the server works.
+/// `down` needs a witness: an answer from behind the first hop since the probe began.
 @Suite struct AttributionTests {
     private static let gateway = IPAddress(v4: 0x0a00_0001)
     private static let server = IPAddress(v4: 0xc000_0201)
@@ -16,7 +16,7 @@ import Testing
             candidate: Candidate(address: Self.server, port: 443, zone: 0, boundTo: 0),
             route: ChosenRoute(interface: interface, gateway: gateway), result: nil, elapsedNanoseconds: 3_000_000_000)
         failure.probeStarted = 0
-        failure.probeEnded = 3_000_000_000
+        failure.ended = Moment(monotonicNanoseconds: 3_000_000_000, wallClockNanoseconds: 43_268_000_000_000)
         return failure
     }
 
@@ -32,24 +32,79 @@ import Testing
         return "\(finding.accusesServer ? "down" : "unreachable") \(finding.cause.layer)/\(finding.cause.code)"
     }
 
-    @Test func `silence without a sign of life of the gateway is unreachable`() {
-        var failure = silence()
-        expectEqual(verdict(failure), "unreachable tcp/timeout")
-        failure.neighbor = .state(.reachable)
-        expectEqual(verdict(failure), "unreachable tcp/timeout")
-        // The gateway has never answered a query, so its silence says nothing.
-        failure.hop = state(.silent)
-        expectEqual(verdict(failure), "unreachable tcp/timeout")
-        expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("unknown"))
+    /// Somebody behind the first hop, who has answered at 1 s.
+    private func witness(
+        _ kind: WitnessBook.Witness.Kind = .router, _ address: UInt32 = 0x0a08_0202, port: UInt16? = nil
+    ) -> WitnessBook.Witness {
+        WitnessBook.Witness(
+            kind: kind, address: IPAddress(v4: address), port: port, distance: kind == .router ? 2 : nil, time: 1_000_000_000)
     }
 
-    @Test func `silence behind a gateway that answers is the server's fault`() {
+    private func detail(_ failure: FailedAttempt) -> String { failure.cause(in: host.localState).detail }
+
+    @Test func `silence without a sign of life of the gateway is unreachable`() {
+        var failure = silence()
+        expectEqual(verdict(failure), "unreachable network/upstream-silent")
+        failure.neighbor = .state(.reachable)
+        expectEqual(verdict(failure), "unreachable network/upstream-silent")
+        // The gateway has never answered a query, so its silence says nothing.
+        failure.hop = state(.silent)
+        expectEqual(verdict(failure), "unreachable network/upstream-silent")
+        expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("unknown"))
+        #expect(detail(failure).contains("; nothing behind the gateway 10.0.0.1 has answered: either"))
+    }
+
+    @Test func `silence behind a gateway that answers may be the provider's fault`() {
         var failure = silence()
         failure.hop = state(.answered)
-        expectEqual(verdict(failure), "down tcp/timeout")
+        expectEqual(verdict(failure), "unreachable network/upstream-silent")
         expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("answered"))
+        expectEqual(
+            detail(failure),
+            "192.0.2.1 does not answer on port 443; the gateway 10.0.0.1 is alive, but nothing behind it has answered: either the "
+                + "connection behind it or the server is at fault; a second target in another network would tell "
+                + "them apart")
         failure.hop = state(.silent, alive: true)
+        expectEqual(verdict(failure), "unreachable network/upstream-silent")
+    }
+
+    @Test func `silence says since when nothing behind the gateway has answered`() throws {
+        var failure = silence()
+        failure.hop = state(.answered)
+        failure.beyond = WitnessBook.State(last: witness(), hasRouters: true, silentNetworks: 1)
+        // The probe has ended at 12:01:08, two seconds after the witness.
+        expectEqual(
+            detail(failure),
+            "192.0.2.1 does not answer on port 443; the gateway 10.0.0.1 is alive, but nothing behind it has answered since "
+                + "12:01:06 UTC: either the connection behind it or the server is at fault")
+        expectEqual(failure.cause(in: host.localState).evidence["silent_since"], .text("1970-01-01T12:01:06.000Z"))
+        failure.beyond?.silentNetworks = 2
+        #expect(detail(failure).hasSuffix(" since 12:01:06 UTC: the connection behind it is at fault"))
+        let key = IncidentKey(failure.cause(in: host.localState), of: try Endpoint("192.0.2.1:443"), isUnreachable: true)
+        #expect(key.subject == Incident.Subject(.gateway, "10.0.0.1") && key.scope == .path)
+    }
+
+    @Test func `a witness behind the gateway proves that the server is at fault`() {
+        var failure = silence()
+        failure.beyond = WitnessBook.State(witness: witness(), last: witness())
         expectEqual(verdict(failure), "down tcp/timeout")
+        expectEqual(detail(failure), "192.0.2.1 does not answer on port 443; 10.8.2.2 (hop 2) does")
+        let evidence = failure.cause(in: host.localState).evidence
+        expectEqual(evidence["witness"], .text("10.8.2.2"))
+        expectEqual(evidence["witness_hop"], .number(2))
+        expectEqual(evidence["witness_at"], .text("1970-01-01T12:01:06.000Z"))
+        failure.beyond?.witness = witness(.target, 0xc633_6407, port: 80)
+        expectEqual(detail(failure), "192.0.2.1 does not answer on port 443; 198.51.100.7:80 does")
+        failure.beyond?.witness = witness(.nameServer, 0xc633_6435, port: 53)
+        expectEqual(detail(failure), "192.0.2.1 does not answer on port 443; the name server 198.51.100.53 does")
+    }
+
+    @Test func `the gateway's own silence has precedence over a witness, which this machine may have made up`() {
+        var failure = silence()
+        failure.neighbor = .state(.reachable)
+        failure.hop = state(.silent, before: true)
+        failure.beyond = WitnessBook.State(witness: witness(.target, 0xc633_6407, port: 80))
+        expectEqual(verdict(failure), "unreachable neighbor/gateway-silent")
     }
 
     /// A router's report that it cannot reach another host of the server's network.
@@ -85,16 +140,26 @@ import Testing
             failure.cause(in: host.localState).detail, "192.0.2.1 does not answer on port 443, although the host is alive")
     }
 
-    @Test func `a gateway that was confirmed during the probe proves the route, one confirmed before does not`() {
-        var failure = silence()
+    @Test func `a server on the link that was confirmed during the probe is at fault, one confirmed before may be off`() {
+        var failure = silence(over: nil)
         failure.neighbor = .state(.reachable, confirmedAgo: 2_900_000_000)
         expectEqual(verdict(failure), "down tcp/timeout")
         failure.neighbor = .state(.stale, confirmedAgo: 2_900_000_000)
         expectEqual(verdict(failure), "down tcp/timeout")
         failure.neighbor = .state(.reachable, confirmedAgo: 3_100_000_000)
-        expectEqual(verdict(failure), "unreachable tcp/timeout")
+        expectEqual(verdict(failure), "unreachable neighbor/host-silent")
+        expectEqual(detail(failure), "192.0.2.1 does not answer, and nothing shows that its host is alive")
         failure.probeStarted = -2_000_000_000
         expectEqual(verdict(failure), "down tcp/timeout")
+    }
+
+    @Test func `a gateway that was confirmed during the probe is alive`() {
+        var failure = silence()
+        failure.neighbor = .state(.reachable, confirmedAgo: 2_900_000_000)
+        expectEqual(verdict(failure), "unreachable network/upstream-silent")
+        expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("answered"))
+        failure.neighbor = .state(.reachable, confirmedAgo: 3_100_000_000)
+        expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("unknown"))
     }
 
     @Test func `a gateway that answered queries before and does not now is silent, whatever its neighbor entry says`() {
@@ -104,7 +169,7 @@ import Testing
         expectEqual(verdict(failure), "unreachable neighbor/gateway-silent")
         expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("silent"))
         failure.hop = state(.silent, alive: true, before: true)
-        expectEqual(verdict(failure), "down tcp/timeout")
+        expectEqual(verdict(failure), "unreachable network/upstream-silent")
     }
 
     @Test func `the gateway's own silence has precedence over another target's answer, which may be made by this machine`() {
@@ -114,12 +179,14 @@ import Testing
         expectEqual(verdict(failure), "unreachable neighbor/gateway-silent")
         // The kernel confirms the entry if the connection really used the gateway.
         failure.neighbor = .state(.reachable, confirmedAgo: 1_000_000_000)
+        failure.beyond = WitnessBook.State(witness: witness(.target, 0xc633_6407, port: 80))
         expectEqual(verdict(failure), "down tcp/timeout")
     }
 
     @Test func `another target's answer proves the route over a gateway that answers no queries`() {
         var failure = silence()
         failure.hop = state(.silent, used: true)
+        failure.beyond = WitnessBook.State(witness: witness(.target, 0xc633_6407, port: 80))
         expectEqual(verdict(failure), "down tcp/timeout")
         expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("answered"))
     }
@@ -135,7 +202,6 @@ import Testing
     @Test func `a host on the link that answered queries before and does not now is silent`() {
         var failure = silence(over: nil)
         failure.neighbor = .state(.reachable)
-        expectEqual(verdict(failure), "unreachable tcp/timeout")
         failure.hop = state(.silent, before: true)
         expectEqual(verdict(failure), "unreachable neighbor/host-silent")
         // The host answers neighbor discovery, and filters all else.
@@ -150,10 +216,10 @@ import Testing
         failure.neighbor = .state(.stale, confirmedAgo: 44_000_000_000)
         expectEqual(verdict(failure), "unreachable neighbor/gateway-silent")
         failure.neighbor = .state(.reachable, confirmedAgo: 42_000_000_000)
-        expectEqual(verdict(failure), "unreachable tcp/timeout")
+        expectEqual(verdict(failure), "unreachable network/upstream-silent")
         expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("unknown"))
         failure.neighbor = .state(.reachable, confirmedAgo: 2_000_000_000)
-        expectEqual(verdict(failure), "down tcp/timeout")
+        expectEqual(failure.cause(in: host.localState).evidence["first_hop"], .text("answered"))
         failure.neighbor = .state(.failed, confirmedAgo: 42_000_000_000)
         expectEqual(verdict(failure), "unreachable neighbor/gateway-silent")
     }
@@ -165,26 +231,31 @@ import Testing
         expectEqual(verdict(failure), "unreachable firewall/local-drop")
         expectEqual(failure.cause(in: host.localState).evidence["scope"], .text("address"))
         failure.host = state(.refused, errno: 24)
-        expectEqual(verdict(failure), "down tcp/timeout")
+        expectEqual(verdict(failure), "unreachable network/upstream-silent")
     }
 
     @Test func `a machine that refuses all datagrams may pass TCP, so it is not known to filter the server`() {
         var failure = silence()
         failure.host = state(.refused, errno: 1)
         failure.hop = state(.refused, errno: 1)
-        expectEqual(verdict(failure), "unreachable tcp/timeout")
-        failure.hop = state(.refused, alive: true, errno: 1)
+        expectEqual(verdict(failure), "unreachable network/upstream-silent")
+        failure.beyond = WitnessBook.State(witness: witness())
         expectEqual(verdict(failure), "down tcp/timeout")
     }
 
-    @Test func `a tunnel that sends and receives nothing is silent, and one that receives proves the route`() {
-        var failure = silence(over: nil)
+    @Test func `a tunnel that has carried answers, and sends and receives nothing now, is silent`() {
+        var failure = silence(over: nil, interface: 4)
         failure.tunnel = LinkCounters(received: 0, sent: 3)
+        expectEqual(verdict(failure), "unreachable network/upstream-silent", "nothing inside has ever answered")
+        failure.beyond = WitnessBook.State(last: witness(.target, 0xc000_0201, port: 443), silentNetworks: 1)
         expectEqual(verdict(failure), "unreachable network/tunnel-silent")
         failure.tunnel = LinkCounters(received: 1, sent: 3)
-        expectEqual(verdict(failure), "down tcp/timeout")
+        expectEqual(verdict(failure), "unreachable network/upstream-silent")
+        #expect(detail(failure).contains("the tunnel tun0 is alive, but nothing behind it has answered since 12:01:06 UTC"))
         failure.tunnel = LinkCounters(received: 0, sent: 0)
-        expectEqual(verdict(failure), "unreachable tcp/timeout")
+        expectEqual(verdict(failure), "unreachable network/upstream-silent")
+        failure.beyond?.witness = witness()
+        expectEqual(verdict(failure), "down tcp/timeout")
     }
 
     @Test func `an ICMP error from the server's own address is the server's fault, that of a router is not`() {

@@ -29,7 +29,7 @@ import Testing
 
     @Test(
         arguments: [
-            (.connectionRefused, "tcp/refused"), (.connectionReset, "tcp/reset"), (.timedOut, "tcp/timeout"),
+            (.connectionRefused, "tcp/refused"), (.connectionReset, "tcp/reset"), (.timedOut, "network/upstream-silent"),
             (.hostUnreachable, "neighbor/gateway-silent"), (.networkUnreachable, "network/net-unreachable"),
             (.messageTooLong, "network/packet-too-big"), (.notPermitted, "firewall/local-reject"),
             (.networkDown, "link/interface-down"),
@@ -134,6 +134,6 @@ import Testing
     @Test func `a timeout behind a failed neighbor is a silent neighbor`() throws {
         expectEqual(name(try cause(.timedOut, neighbor: .state(.failed))), "neighbor/gateway-silent")
         expectEqual(name(try cause(.timedOut, over: nil, neighbor: .state(.incomplete))), "neighbor/host-silent")
-        expectEqual(name(try cause(.timedOut, neighbor: .state(.stale))), "tcp/timeout")
+        expectEqual(name(try cause(.timedOut, neighbor: .state(.stale))), "network/upstream-silent")
     }
 }

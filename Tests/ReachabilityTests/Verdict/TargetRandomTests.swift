@@ -16,6 +16,7 @@ private struct Model {
     private var questions: [RouteQuery] = []
     private var neighbors: [Neighbor.Key] = []
     private var hosts: [HopBook.Request] = []
+    private var searches: [WitnessBook.Request] = []
     /// The interface over which a packet to each address leaves, by the last answer that the machine received. 0 if there is
     /// none.
     private var exits: [IPAddress: UInt32] = [:]
@@ -63,6 +64,12 @@ private struct Model {
             let states: [Neighbor.State] = [.failed, .incomplete, .reachable, .stale]
             let answers = [.unknown, .absent] + states.map { NeighborAnswer.state($0) }
             play(.neighbor(key, answers[dice.below(answers.count)]))
+        case 91 where !searches.isEmpty:
+            let request = searches.removeFirst()
+            let router = WitnessBook.Witness(kind: .router, address: IPAddress(v4: 0x0a00_0101), distance: 2, time: now)
+            play(
+                .searched(
+                    request.hop, WitnessBook.State(witness: dice.chance(50) ? router : nil, emptySearches: dice.below(5))))
         case 91..<94:
             guard let request = hosts.popLast() else { return }
             let outcomes: [HostReply.Outcome] = [.answered, .silent, .silent, .reported, .refused]
@@ -177,6 +184,9 @@ private struct Model {
         case .askHost(let request):
             hosts.append(request)
             if hosts.count > 8 { hosts.removeFirst() }
+        case .search(let request):
+            searches.append(request)
+            if searches.count > 8 { searches.removeFirst() }
         case .readCounters, .noteAlive, .note: break
         case .report(let report):
             expect((report.roundTrip != nil) == (report.cause == nil), "a round trip or a cause")

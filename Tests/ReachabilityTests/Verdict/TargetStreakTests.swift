@@ -216,15 +216,25 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
             ])
     }
 
-    @Test func `without a proof of the route, silence is unreachable until the first hop answers`() throws {
+    @Test func `without a witness, silence is unreachable until somebody behind the first hop answers`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
-        streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
-        expectEqual(streak.silent(at: 0), ["report tcp/timeout", "unreachable tcp/timeout 192.0.2.1 eth0"])
-        streak.target.hostState = HopBook.State(isAlive: true, reply: nil, hasAnswered: false)
+        streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
+        streak.target.beyond = WitnessBook.State()
+        let upstream = "network/upstream-silent"
+        expectEqual(streak.silent(at: 0), ["report \(upstream)", "unreachable \(upstream) 192.0.2.1 eth0"])
+        streak.target.beyond = nil
         expectEqual(streak.silent(at: 10_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
-        // The proof remains valid for the same cause.
-        streak.target.hostState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
-        expectEqual(streak.silent(at: 20_000), ["report tcp/timeout"])
+        // Routers limit their answers: two searches that find nothing change nothing, a third one does.
+        for (time, empty) in [(20_000, 1), (30_000, 2)] as [(Int64, Int)] {
+            streak.target.beyond = WitnessBook.State(emptySearches: empty)
+            expectEqual(streak.silent(at: time), ["report tcp/timeout"])
+            expectEqual(streak.target.cause?.evidence["earlier"], .flag(true))
+        }
+        streak.target.beyond = WitnessBook.State(emptySearches: 3)
+        expectEqual(streak.silent(at: 40_000), ["report \(upstream)", "unreachable \(upstream) 192.0.2.1 eth0"])
+        // The former witness is forgotten.
+        streak.target.beyond = WitnessBook.State()
+        expectEqual(streak.silent(at: 50_000), ["report \(upstream)"])
     }
 
     @Test func `a report about another port does not change the verdict of a server whose host is alive`() throws {
@@ -245,7 +255,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         expectEqual(streak.silent(at: 30_000), ["report \(prohibited)"])
     }
 
-    @Test func `a server on the link is noted when it answers, one of this machine or behind a tunnel is not`() throws {
+    @Test func `a server is noted when it answers, one of this machine is not`() throws {
         func notes(_ kind: Route.Kind, over interface: UInt32, gateway: String? = nil) throws -> [TargetMachine.Effect] {
             var target = try Transcript("192.0.2.1:443")
             _ = target.at(0, .begin)
@@ -257,6 +267,8 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         let onLink = Neighbor.Key(interface: 2, address: IPAddress(v4: 0xc000_0201))
         try expectEqual(notes(.unicast, over: 2), [.noteAlive(onLink, by: proof)])
         try expectEqual(notes(.unicast, over: 2, gateway: "10.0.0.1"), [.noteAlive(gateway, by: proof)])
+        let tunnel = Neighbor.Key(interface: 4, address: IPAddress(v4: 0))
+        try expectEqual(notes(.unicast, over: 4), [.noteAlive(tunnel, by: proof)])
         try expectEqual(notes(.local, over: 1), [])
     }
 

@@ -12,6 +12,8 @@ struct Transcript {
     var hostState = HopBook.State(isAlive: true, reply: HostReply(.answered), hasAnswered: true)
     /// The reply of the target's host, if it differs from that of the first hops.
     var targetState: HopBook.State?
+    /// What is known about the way behind the first hop. By default a router there has answered if the first hop is alive.
+    var beyond: WitnessBook.State?
     /// Whether further addresses are tried beside those that serve the probes.
     var allowsSurvey = false
     private var allowances: TargetMachine.Allowances { TargetMachine.Allowances(survey: allowsSurvey) }
@@ -22,17 +24,17 @@ struct Transcript {
         machine = TargetMachine(id: TargetID(0), endpoint: try Endpoint(endpoint), settings: settings, firstNumber: 1)
     }
 
-    /// The state of this machine: lo (1), eth0 (2), wlan0 (3), and its own address 10.0.0.2.
+    /// The state of this machine: lo (1), eth0 (2), wlan0 (3), tun0 (4), and its own address 10.0.0.2.
     struct Host {
-        var levels: [UInt32: LinkLevel] = [1: .carrier, 2: .routable, 3: .routable]
-        var names: [UInt32: String] = [1: "lo", 2: "eth0", 3: "wlan0"]
+        var levels: [UInt32: LinkLevel] = [1: .carrier, 2: .routable, 3: .routable, 4: .routable]
+        var names: [UInt32: String] = [1: "lo", 2: "eth0", 3: "wlan0", 4: "tun0"]
         var pathCause: Cause?
         var hasResolver = true
         /// The metered interfaces.
         var metered: Set<UInt32> = []
 
         var localState: TargetMachine.LocalState {
-            let types: [UInt32: InterfaceType] = [1: .loopback, 2: .wired, 3: .wifi]
+            let types: [UInt32: InterfaceType] = [1: .loopback, 2: .wired, 3: .wifi, 4: .tunnel]
             var interfaces: [UInt32: NetworkInterface] = [:]
             for (index, name) in names {
                 interfaces[index] = NetworkInterface(
@@ -78,7 +80,20 @@ struct Transcript {
             effects += machine.handle(
                 event, in: host.localState, at: Self.moment(milliseconds), allowing: allowances)
         }
+        // The same for searches behind the first hop.
+        while let place = effects.firstIndex(where: Self.isSearch), case .search(let request) = effects[place] {
+            effects.remove(at: place)
+            let router = WitnessBook.Witness(
+                kind: .router, address: IPAddress(v4: 0xcb00_7109), distance: 2, time: milliseconds * 1_000_000)
+            let state = beyond ?? WitnessBook.State(witness: hostState.isAlive ? router : nil)
+            effects += machine.handle(
+                .searched(request.hop, state), in: host.localState, at: Self.moment(milliseconds), allowing: allowances)
+        }
         return effects.compactMap(Self.line)
+    }
+
+    private static func isSearch(_ effect: TargetMachine.Effect) -> Bool {
+        if case .search = effect { true } else { false }
     }
 
     private static func asksHost(_ effect: TargetMachine.Effect) -> Bool {
@@ -117,7 +132,7 @@ struct Transcript {
                 + (attempt.interface.map { " by \($0)" } ?? "")
         case .cancel(let attempt): "cancel \(attempt)"
         case .askNeighbor(let key): "neighbor? \(key.address) on \(key.interface)"
-        case .askHost, .noteAlive, .note: nil
+        case .askHost, .search, .noteAlive, .note: nil
         case .readCounters(let interface): "counters? \(interface)"
         case .publish(let update):
             "\(update.isInitial ? "initial " : "")\(update.state.rawValue)" + word(update.cause)

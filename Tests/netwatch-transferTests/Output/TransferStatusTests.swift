@@ -238,10 +238,10 @@ func download(_ name: String = "big.bin") -> TransferStatus {
     @Test func `a response of the proxy names the proxy and is no connection failure`() {
         var status = download()
         let refused = TransferProblem(TransferAnswer(status: 407, phrase: "Proxy Authentication Required"))
-        let hint = "; its credentials are part of its URL, NAME:PASSWORD@HOST"
-        expectEqual(status.explained(refused).message, "the server answered 407 Proxy Authentication Required\(hint)")
+        let answer = "answered 407 Proxy Authentication Required; its credentials are part of its URL, NAME:PASSWORD@HOST"
+        expectEqual(status.explained(refused).message, "the server \(answer)")
         status.proxy = "192.0.2.1:3128"
-        expectEqual(status.explained(refused).message, "the proxy 192.0.2.1:3128 answered 407 Proxy Authentication Required\(hint)")
+        expectEqual(status.explained(refused).message, "the proxy 192.0.2.1:3128 \(answer)")
         expectEqual(status.explained(refused).cause.evidence["proxy"], .text("192.0.2.1:3128"))
 
         let context = HTTPSessionError.Context(statusCode: 502)

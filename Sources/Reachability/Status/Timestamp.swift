@@ -1,6 +1,4 @@
-import FoundationEssentials
-import Pacing
-package import Reachability
+internal import Pacing
 
 /// A moment's wall-clock time as RFC 3339 text in UTC with milliseconds: `2026-08-02T12:00:03.123Z`.
 ///
