@@ -2,6 +2,7 @@
 ///
 /// | cause | subject | scope |
 /// |---|---|---|
+/// | `address/duplicate-address` of a target | the target | path |
 /// | `link`, `address`, `route`, `firewall`, `local` | the interface in the evidence, else this machine | local |
 /// | `neighbor/gateway-silent` | the gateway | path |
 /// | `dns/no-resolver` | the resolvers | local |
@@ -31,6 +32,8 @@ struct IncidentKey: Hashable, Sendable {
     /// Returns the component before the target that is at fault, and its scope; `nil` if the evidence names none.
     private static func subject(of cause: Cause) -> (Incident.Subject, Incident.Scope)? {
         switch (cause.layer, cause.code) {
+        // The address of the target's host, not of this machine.
+        case (.address, .duplicateAddress) where cause.evidence["link_address"] != nil: return nil
         case (.link, _), (.address, _), (.route, _), (.firewall, _), (.local, _):
             return (.init(.interface, cause.text("interface")), .local)
         case (.neighbor, .gatewaySilent):

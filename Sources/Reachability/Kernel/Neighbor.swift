@@ -75,12 +75,13 @@ package enum NeighborAnswer: Hashable, Sendable {
     case unknown
     /// The table has no entry: no packet was sent to the neighbor recently.
     case absent
-    /// The state of the neighbor's entry, and the time since the neighbor proved that it is alive, in nanoseconds.
-    case state(Neighbor.State, confirmedAgo: Int64? = nil)
+    /// The state of the neighbor's entry, the time since the neighbor proved that it is alive, in nanoseconds, and its link-layer address,
+    /// which is empty if it is not known.
+    case state(Neighbor.State, confirmedAgo: Int64? = nil, linkAddress: [UInt8] = [])
 
     /// Whether the kernel asked for the neighbor and received no answer.
     var isSilent: Bool {
-        if case .state(let state, _) = self { return !state.isDisjoint(with: [.failed, .incomplete]) }
+        if case .state(let state, _, _) = self { return !state.isDisjoint(with: [.failed, .incomplete]) }
         return false
     }
 
@@ -89,31 +90,43 @@ package enum NeighborAnswer: Hashable, Sendable {
         switch self {
         case .unknown: nil
         case .absent: "NONE"
-        case .state(let state, _): state.name
+        case .state(let state, _, _): state.name
         }
+    }
+
+    /// The link-layer address; empty if it is not known.
+    var linkAddress: [UInt8] {
+        if case .state(_, _, let address) = self { return address }
+        return []
+    }
+
+    /// The time since the neighbor proved that it is alive, in nanoseconds; `nil` if it is not known.
+    var confirmedAgo: Int64? {
+        if case .state(_, let confirmed, _) = self { return confirmed }
+        return nil
     }
 
     /// Whether the link has no address resolution.
     var needsNoResolution: Bool {
-        if case .state(let state, _) = self { return state.contains(.noResolution) }
+        if case .state(let state, _, _) = self { return state.contains(.noResolution) }
         return false
     }
 
     /// Whether the kernel checks at present whether the neighbor is still alive.
     package var isBeingChecked: Bool {
-        if case .state(let state, _) = self { return !state.isDisjoint(with: [.delay, .probe]) }
+        if case .state(let state, _, _) = self { return !state.isDisjoint(with: [.delay, .probe]) }
         return false
     }
 
     /// Whether the neighbor answered recently.
     var isReachable: Bool {
-        if case .state(let state, _) = self { return state.contains(.reachable) }
+        if case .state(let state, _, _) = self { return state.contains(.reachable) }
         return false
     }
 
     /// Returns whether the neighbor proved within the last nanoseconds that it is alive.
     func isConfirmed(within nanoseconds: Int64) -> Bool {
-        guard case .state(let state, let confirmed?) = self, !isSilent else { return false }
+        guard case .state(let state, let confirmed?, _) = self, !isSilent else { return false }
         return !state.contains(.noResolution) && confirmed <= nanoseconds
     }
 }

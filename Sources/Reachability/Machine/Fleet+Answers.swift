@@ -58,6 +58,7 @@ extension Fleet {
     mutating func neighborAnswered(
         _ key: Neighbor.Key, _ answer: NeighborAnswer, _ snapshot: Kernel.Snapshot, at now: Moment
     ) -> [Effect] {
+        if learnedNeighbors.remove(key) != nil { hops.learn(key, answer) }
         var effects: [Effect] = []
         // A fixed order, so that a replay emits the same events.
         for id in (neighborAskers.removeValue(forKey: key) ?? []).sorted() {

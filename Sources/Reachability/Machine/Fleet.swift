@@ -52,6 +52,8 @@ struct Fleet: Sendable {
     var askers: [RouteQuery: [Asker]] = [:]
     var checks: Set<RouteQuery> = []
     var neighborAskers: [Neighbor.Key: Set<TargetID>] = [:]
+    // Servers on the link that have answered, and whose link-layer addresses are asked for.
+    var learnedNeighbors: Set<Neighbor.Key> = []
     var counterAskers: [UInt32: Set<TargetID>] = [:]
     var hops = HopBook()
     var witnesses = WitnessBook()
@@ -392,6 +394,10 @@ struct Fleet: Sendable {
             case .noteAlive(let hop, let proof):
                 if case .target(let address, let port) = proof {
                     witnesses.noteTarget(id, address, port: port, behind: hop, at: now.monotonicNanoseconds)
+                }
+                if case .target(hop.address, _) = proof, hops.mustLearn(hop, at: now.monotonicNanoseconds) {
+                    learnedNeighbors.insert(hop)
+                    effects.append(.askNeighbor(hop))
                 }
                 // The far end of a tunnel has no address that could be asked.
                 if !hop.address.isUnspecified, hops.noteAlive(hop, by: proof, at: now.monotonicNanoseconds) {

@@ -34,7 +34,9 @@ extension NeighborAnswer {
     /// Creates an answer from the kernel's reply to RTM_GETNEIGH. Kernels before 5.0 refuse the query (EOPNOTSUPP).
     init(_ messages: [NetlinkMessage]) {
         switch messages.first?.event {
-        case .neighbor(let neighbor): self = .state(neighbor.state, confirmedAgo: neighbor.confirmedNanosecondsAgo)
+        case .neighbor(let neighbor):
+            self = .state(
+                neighbor.state, confirmedAgo: neighbor.confirmedNanosecondsAgo, linkAddress: neighbor.hardwareAddress)
         case .done(errno: NeighborAnswer.noEntry): self = .absent
         default: self = .unknown
         }

@@ -127,10 +127,26 @@ extension FailedAttempt {
         }
         if let report = report ?? hop?.hostReport { return inferred(from: report, evidence) }
         guard isBehindHop(in: localState) else {
+            if let cause = otherHost(evidence) { return cause }
             // On the link, the server's own entry in the neighbor table is the only further sign of life.
             return nextHop == nil || isFirstHopAlive ? timeout(evidence) : neighborSilence(evidence)
         }
         return beyond?.witness == nil ? upstreamSilence(evidence, in: localState) : timeout(evidence)
+    }
+
+    /// Returns the cause of silence on the link if the kernel has found another host with the server's address since the failures began.
+    private func otherHost(_ evidence: [String: Cause.Evidence]) -> Cause? {
+        guard let known = hop?.linkAddress, !known.isEmpty, !neighbor.linkAddress.isEmpty, known != neighbor.linkAddress,
+            isFirstHopAlive
+        else { return nil }
+        func text(_ address: [UInt8]) -> String {
+            address.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined(separator: ":")
+        }
+        let (former, present) = (text(known), text(neighbor.linkAddress))
+        let evidence = evidence.merging(["link_address": .text(present), "former_link_address": .text(former)]) { _, new in new }
+        let detail =
+            "another host answers for \(candidate.address) on its link: \(present) in place of \(former), and not on port \(port)"
+        return Cause(.address, .duplicateAddress, detail: detail, evidence: evidence)
     }
 
     /// Returns the cause of silence behind a first hop that nobody behind it has broken.
@@ -185,6 +201,12 @@ extension FailedAttempt {
             detail += ", although it answers on others: its server accepts no more connections, or its packet filter drops them"
         } else if host?.isAlive == true {
             detail += ", although the host is alive"
+        } else if nextHop != nil, route.gateway == nil, let confirmed = neighbor.confirmedAgo, isFirstHopAlive, beyond == nil {
+            // The host's answer to the kernel's question for its link-layer address.
+            evidence["witness"] = .text("\(candidate.address)")
+            evidence["witness_at"] = .text(
+                Timestamp.text(wallClockNanoseconds: ended.wallClockNanoseconds.addingSaturated(-confirmed)))
+            detail += ", although its host answers on the link"
         } else if let witness = beyond?.witness {
             evidence["witness"] = .text(witness.text)
             evidence["witness_at"] = .text(Timestamp.text(wallClockNanoseconds: wallClock(of: witness.time)))

@@ -71,7 +71,10 @@ struct FailedAttempt: Hashable, Sendable {
     /// Returns the cause, and whether the server is at fault.
     func finding(in localState: TargetMachine.LocalState) -> Finding {
         let cause = cause(in: localState)
-        return Finding(cause, accusesServer: accusesServer(cause, in: localState))
+        // A packet was sent, so that nothing is certain before it is confirmed, also if another host has the server's address.
+        return Finding(
+            cause, accusesServer: accusesServer(cause, in: localState),
+            isCertain: cause.code == .duplicateAddress ? false : nil)
     }
 
     /// Returns the cause.

@@ -27,6 +27,8 @@ struct HopBook: Sendable {
     static let baselineLimit = 8_192
     /// The minimum time between two queries of a silent hop whose targets answer, in nanoseconds.
     static let revivalGap: Int64 = 1_000_000_000
+    /// The time for which the link-layer address of an answering server is known without asking the kernel again, in nanoseconds.
+    static let linkAddressLifetime: Int64 = 60_000_000_000
     /// The maximum time until a reply, in nanoseconds. A query without a reply is then sent again.
     static let replyLimit: Int64 = 2_000_000_000
 
@@ -62,6 +64,8 @@ struct HopBook: Sendable {
         var hasAnswered: Bool
         /// The time of the first query since the last answer; `nil` if the last one was answered.
         var silentSince: Int64?
+        /// The link-layer address of a server on the link when it last answered a connection; empty if it is not known.
+        var linkAddress: [UInt8] = []
         /// A router's recent report about another target of the same network behind the same first hop.
         var report: Report?
         /// A router's report within ``exhaustionTime`` that it cannot reach another host of the same network.
@@ -111,6 +115,9 @@ struct HopBook: Sendable {
         var reply: HostReply?
         var hasAnswered = false
         var silentSince: Int64?
+        var linkAddress: [UInt8] = []
+        /// The time at which the link-layer address was asked for.
+        var linkAddressAsked: Int64?
         var waiting: [(target: TargetID, request: Request)] = []
     }
 
@@ -153,7 +160,7 @@ struct HopBook: Sendable {
     private func state(_ record: Record, _ request: Request, isAlive: Bool, at now: Int64) -> State {
         State(
             isAlive: isAlive, isUsed: record.lastUsed.map { $0 >= request.since } ?? false, reply: record.reply,
-            hasAnswered: record.hasAnswered, silentSince: record.silentSince,
+            hasAnswered: record.hasAnswered, silentSince: record.silentSince, linkAddress: record.linkAddress,
             report: report(about: request.address, port: request.port, behind: request.hop, at: now),
             hostReport: hostReport(beside: request.address, behind: request.hop, at: now))
     }
@@ -187,6 +194,19 @@ struct HopBook: Sendable {
         records[hop]?.lastAsked = now
         records[hop]?.reply = nil
         return true
+    }
+
+    /// Returns whether the kernel must be asked for the link-layer address of a server on the link that has just answered.
+    mutating func mustLearn(_ host: Neighbor.Key, at now: Int64) -> Bool {
+        guard let index = records.index(forKey: host) else { return false }
+        if let asked = records.values[index].linkAddressAsked, now - asked < Self.linkAddressLifetime { return false }
+        records.values[index].linkAddressAsked = now
+        return true
+    }
+
+    /// Stores the link-layer address of a server that has just answered.
+    mutating func learn(_ host: Neighbor.Key, _ answer: NeighborAnswer) {
+        if !answer.isSilent { records[host]?.linkAddress = answer.linkAddress }
     }
 
     /// Stores the reply of a host. Returns the targets that waited for it, with its state, in order.

@@ -52,17 +52,30 @@ extension Fault {
                 "on-link server begins to drop everything, \(family.rawValue)", family.target(family.gateway()),
                 prepare: { network in
                     try network.hold(network.router.serve(port: FaultNetwork.port))
-                    // The kernel asks its neighbors sooner than after half a minute.
-                    let settings = "\(family == .ipv4 ? "ipv4" : "ipv6").neigh.v0"
-                    try network.client.set("\(settings).base_reachable_time_ms", "8000")
-                    try network.client.set("\(settings).delay_first_probe_time", "1")
+                    try hastenNeighborDiscovery(network, family)
                 },
                 // Neighbor discovery contradicts the silence.
-                expect: .down("tcp/timeout", ["first_hop": "answered"], within: .seconds(60))
-                    .after("unreachable neighbor/host-silent")
+                expect: .down(
+                    "tcp/timeout", ["first_hop": "answered", "witness": family.gateway()], within: .seconds(60)
+                )
+                .after("unreachable neighbor/host-silent").steady(for: 4)
+            ) { try dropAll($0) }
+            .explained(.none),
+            .during(
+                "another host takes the address of an on-link server, \(family.rawValue)", family.target(family.gateway()),
+                prepare: { network in
+                    try network.router.ip("link set rv0 address 02:00:00:00:00:01")
+                    try network.hold(network.router.serve(port: FaultNetwork.port))
+                    try hastenNeighborDiscovery(network, family)
+                },
+                expect: .unreachable(
+                    "address/duplicate-address",
+                    ["link_address": "02:00:00:00:00:02", "former_link_address": "02:00:00:00:00:01"], within: .seconds(60)
+                )
+                .after("unreachable neighbor/host-silent").steady(for: 4)
             ) {
-                try $0.router.filter(
-                    .input, "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept", "iifname rv0 drop")
+                try dropAll($0)
+                try $0.router.ip("link set rv0 address 02:00:00:00:00:02")
             }
             .explained(.none),
             .fromStart(
@@ -70,6 +83,19 @@ extension Fault {
                 expect: .unreachable("neighbor/host-silent", within: ExpectedVerdict.silent)
             ) { _ in },
         ]
+    }
+
+    /// Lets the kernel of the client ask its neighbors sooner than after half a minute.
+    private static func hastenNeighborDiscovery(_ network: FaultNetwork, _ family: FaultNetwork.Family) throws {
+        let settings = "\(family == .ipv4 ? "ipv4" : "ipv6").neigh.v0"
+        try network.client.set("\(settings).base_reachable_time_ms", "8000")
+        try network.client.set("\(settings).delay_first_probe_time", "1")
+    }
+
+    /// Lets the router answer neighbor discovery alone.
+    private static func dropAll(_ network: FaultNetwork) throws {
+        try network.router.filter(
+            .input, "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept", "iifname rv0 drop")
     }
 
     /// Switches the gateway off. Its entry in the neighbor table remains as it was.

@@ -153,6 +153,29 @@ import Testing
         expectEqual(verdict(failure), "down tcp/timeout")
     }
 
+    @Test
+    func `a server on the link whose address another host has is not at fault, and the cause is confirmed by a second probe`() {
+        var failure = silence(over: nil)
+        failure.hop = state(.silent)
+        failure.hop?.linkAddress = [2, 0, 0, 0, 0, 1]
+        failure.neighbor = .state(.reachable, confirmedAgo: 1_000_000_000, linkAddress: [2, 0, 0, 0, 0, 1])
+        expectEqual(verdict(failure), "down tcp/timeout")
+        expectEqual(detail(failure), "192.0.2.1 does not answer on port 443, although its host answers on the link")
+        expectEqual(failure.cause(in: host.localState).evidence["witness_at"], .text("1970-01-01T12:01:07.000Z"))
+        failure.neighbor = .state(.reachable, confirmedAgo: 1_000_000_000, linkAddress: [2, 0, 0, 0, 0, 0xa2])
+        expectEqual(verdict(failure), "unreachable address/duplicate-address")
+        expectEqual(
+            detail(failure),
+            "another host answers for 192.0.2.1 on its link: 02:00:00:00:00:a2 in place of 02:00:00:00:00:01, and not on port 443"
+        )
+        #expect(!failure.finding(in: host.localState).isCertain)
+        // An entry that is older than the failures says nothing.
+        failure.neighbor = .state(.reachable, confirmedAgo: 9_000_000_000, linkAddress: [2, 0, 0, 0, 0, 0xa2])
+        expectEqual(verdict(failure), "unreachable neighbor/host-silent")
+        failure.streakBegan = -7_000_000_000
+        expectEqual(verdict(failure), "unreachable address/duplicate-address")
+    }
+
     @Test func `a gateway that was confirmed during the probe is alive`() {
         var failure = silence()
         failure.neighbor = .state(.reachable, confirmedAgo: 2_900_000_000)

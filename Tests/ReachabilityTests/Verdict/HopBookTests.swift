@@ -286,4 +286,23 @@ import Testing
         }
         #expect(book.hostCount <= HopBook.recordLimit)
     }
+
+    @Test
+    func `the link-layer address of an answering server is asked for once a minute, and that of a silent one is not stored`() {
+        var book = HopBook()
+        let host = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0009))
+        let proof = HopBook.Proof.target(host.address, port: 80)
+        func mustLearn(at second: Int64) -> Bool {
+            _ = book.noteAlive(host, by: proof, at: second * Self.second)
+            return book.mustLearn(host, at: second * Self.second)
+        }
+        #expect(mustLearn(at: 0) && !mustLearn(at: 59) && mustLearn(at: 60))
+        book.learn(host, .state(.reachable, linkAddress: [1, 2]))
+        book.learn(host, .state(.failed, linkAddress: []))
+        let request = HopBook.Request(
+            query: HostQuery(host, isBound: true), since: 61 * Self.second, address: host.address, port: 80, hop: host)
+        _ = book.state(request, for: TargetID(1), at: 61 * Self.second)
+        let state = book.take(request.query, HostReply(.silent), at: 62 * Self.second).first?.state
+        expectEqual(state?.linkAddress, [1, 2])
+    }
 }
