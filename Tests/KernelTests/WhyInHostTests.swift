@@ -126,14 +126,17 @@ struct WhyInHostTests {
         }
     }
 
-    @Test func `a gateway that answers nothing but neighbor discovery is alive`() throws {
+    @Test func `a gateway that answers nothing but neighbor discovery is alive, and proves nothing about what is behind it`()
+        throws
+    {
         let row = try Row()
         try row.near.filter(.input, "meta l4proto { tcp, udp, icmp } drop")
         try row.near.filter(.output, "meta l4proto icmp drop")
         try row.near.filter(.forward, "ip daddr \(Row.server) drop")
         let why = try row.why("\(Row.server):9", "--probe-timeout", "1s")
-        #expect(why.document["status"] as? String == "down" && why.marks.hasPrefix("++++."), "\(why.sentence)")
-        expectEqual(evidence(why.document, "tcp")["first_hop"] as? String, "answered")
+        expectEqual(why.marks, "++++..x...")
+        expectEqual((why.document["cause"] as? [String: Any])?["code"] as? String, "upstream-silent")
+        expectEqual(evidence(why.document, "network")["first_hop"] as? String, "answered")
     }
 
     /// Reaches a server, silences its gateway, and returns the server and the answer of `why`.
@@ -212,7 +215,7 @@ struct WhyInHostTests {
         let row = try Row()
         try row.filter(row.far, "forward", "tcp dport 9 reject with icmpx type admin-prohibited")
         let why = try row.why("\(Row.server):9")
-        expectEqual(why.marks, "++++.+x...")
+        expectEqual(why.marks, "++++.+x...", "\(why.document)")
         expectEqual(why.code, 1)
         expectEqual(
             why.sentence,

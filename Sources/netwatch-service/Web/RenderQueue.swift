@@ -53,14 +53,16 @@ final class RenderQueue: Sendable {
     /// Renders a document in pieces. - Returns: `nil` if the client's connection is closed before.
     func render(_ document: any PiecewiseDocument, for client: RenderClient) async -> UnreadDocument? {
         let document = Locked(document)
-        return await withCheckedContinuation { continuation in
+        let bytes = await withCheckedContinuation { continuation in
             add(job(document, client, continuation))
         }
+        // Made here and not by the thread that renders: ThreadSanitizer sees no order between that thread and this task.
+        return bytes.map { UnreadDocument($0, self) }
     }
 
     private func job(
         _ document: Locked<any PiecewiseDocument>, _ client: RenderClient,
-        _ continuation: CheckedContinuation<UnreadDocument?, Never>
+        _ continuation: CheckedContinuation<ByteBuffer?, Never>
     ) -> Job {
         Job(client: client) { [self] isWanted in
             guard isWanted else {
@@ -73,7 +75,7 @@ final class RenderQueue: Sendable {
                 state.unread.documents += 1
                 state.unread.bytes += bytes.count
             }
-            continuation.resume(returning: UnreadDocument(ByteBuffer(bytes: bytes), self))
+            continuation.resume(returning: ByteBuffer(bytes: bytes))
             return nil
         }
     }

@@ -147,7 +147,12 @@ struct WhyCollection {
 
 extension Cause {
     /// Whether the cause means that nothing answered.
-    fileprivate var isSilence: Bool { (layer == .tcp && code == .timeout) || (layer == .dns && code == .resolverSilent) }
+    fileprivate var isSilence: Bool {
+        switch (layer, code) {
+        case (.tcp, .timeout), (.network, .upstreamSilent), (.neighbor, .hostSilent), (.dns, .resolverSilent): true
+        default: false
+        }
+    }
 }
 
 /// The collectors of several targets, which share a monitor and its path.
