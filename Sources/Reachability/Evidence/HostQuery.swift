@@ -1,5 +1,6 @@
-/// A query whether a host is alive: UDP datagrams to a port that is expected to be closed. A host without a filter answers each with
-/// an ICMP message from its own address (RFC 1122 section 4.1.3.1, RFC 4443 section 3.1). No privilege is needed.
+/// A query whether a host is alive: UDP datagrams and a TCP connection to a port that is expected to be closed. A host without a filter
+/// answers each datagram with an ICMP message from its own address (RFC 1122 section 4.1.3.1, RFC 4443 section 3.1), and the connection
+/// with a reset. Hosts limit their ICMP messages, also those that other packets have drawn, and no resets. No privilege is needed.
 package struct HostQuery: Hashable, Sendable {
     /// The host's address, and the interface that leads to it.
     package var host: Neighbor.Key
@@ -28,8 +29,13 @@ package struct HostReply: Hashable, Sendable, Codable {
     package var outcome: Outcome
     package var errno: Int32
     package var reporter: ProbeResult.Reporter?
+    /// The question that was answered; `nil` without an answer, and in recordings of earlier versions, which asked by datagrams alone.
+    package var question: HopAnswers.Question?
 
-    package init(_ outcome: Outcome, errno: Int32 = 0, reporter: ProbeResult.Reporter? = nil) {
+    package init(
+        _ outcome: Outcome, errno: Int32 = 0, reporter: ProbeResult.Reporter? = nil, to question: HopAnswers.Question? = nil
+    ) {
+        self.question = question
         self.outcome = outcome
         self.errno = errno
         self.reporter = reporter

@@ -19,8 +19,12 @@ enum HopLimitedSocket {
     /// - Parameters:
     ///   - destination: the end of the connection.
     ///   - hopLimit: the hop limit; `nil` for the usual one.
+    ///   - zone: the interface of a link-local address; 0 for others.
+    ///   - index: the interface to which the socket is bound (SO_BINDTOIFINDEX); 0 for none.
     /// - Returns: the descriptor; `nil` if the system refuses it.
-    static func open(_ destination: HopSearch.Destination, hopLimit: Int?) -> Int32? {
+    static func open(
+        _ destination: HopSearch.Destination, hopLimit: Int? = nil, zone: UInt32 = 0, boundTo index: UInt32 = 0
+    ) -> Int32? {
         let isIPv4 = destination.address.family == .v4
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let descriptor = Glibc.socket(isIPv4 ? AF_INET : AF_INET6, kind, Int32(IPPROTO_TCP))
@@ -36,12 +40,17 @@ enum HopLimitedSocket {
         if isReady, let interface = destination.interface {
             isReady = SocketOptions.bind(descriptor, to: interface) == nil
         }
+        if index != 0 {
+            // Without the option the kernel's own route is used, which for a first hop is usually the same.
+            var index = Int32(bitPattern: index)
+            setsockopt(descriptor, SOL_SOCKET, 62, &index, socklen_t(MemoryLayout<Int32>.size))  // SO_BINDTOIFINDEX
+        }
         guard isReady else {
             close(descriptor)
             return nil
         }
         // The result is in the error queue and in SO_ERROR.
-        _ = SocketAddress(destination.address, port: destination.port).connect(descriptor)
+        _ = SocketAddress(destination.address, port: destination.port, zone: zone).connect(descriptor)
         return descriptor
     }
 

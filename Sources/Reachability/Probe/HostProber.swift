@@ -3,10 +3,11 @@ internal import EventLoop
 internal import Glibc
 internal import Pacing
 
-/// The UDP datagrams that ask whether a host is alive, on the loop's thread and inside its network namespace.
+/// The datagrams and connections that ask whether a host is alive, on the loop's thread and inside its network namespace.
 ///
-/// A query is at most ``copies`` datagrams with one byte, to a port from the range of traceroute(8), which no service uses. The error
-/// queue of the socket has the answer and its sender (ip(7), IP_RECVERR). Every query ends with a reply.
+/// A query is at most ``copies`` datagrams with one byte, and one TCP connection, to a port from the range of traceroute(8), which no
+/// service uses. The error queues of the sockets have the answers and their senders (ip(7), IP_RECVERR). Every query has a reply; a host
+/// that answers both questions has two.
 struct HostProber: ~Copyable {
     /// The tokens of the prober's descriptors.
     private static let tokens: ClosedRange<UInt64> = (1 << 62)...(1 << 63)
@@ -16,9 +17,9 @@ struct HostProber: ~Copyable {
     static let copyGap: Int64 = 150_000_000
     /// The time after the last datagram in which an answer counts, in nanoseconds.
     static let patience: Int64 = 250_000_000
-    /// The maximum number of simultaneous queries: 128, but at most an eighth of the descriptors that this process may open. Further
-    /// ones are refused, which is no evidence.
-    private let limit = min(128, max(DescriptorUse.currentLimit / 8, 1))
+    /// The maximum number of simultaneous queries, which have two sockets each: 128, but at most an eighth of the descriptors that this
+    /// process may open. Further ones are refused, which is no evidence.
+    private let limit = min(128, max(DescriptorUse.currentLimit / 16, 1))
     private static let port: UInt16 = 33_434
     /// The port that is asked on this machine, where 33434 may be the port of a program: it is in the range from which the kernel
     /// chooses (ip_local_port_range). Only a privileged program can use port 1.
@@ -29,6 +30,10 @@ struct HostProber: ~Copyable {
     private struct Running {
         let query: HostQuery
         let socket: Int32
+        /// The connection; `nil` after its answer, and if there is none.
+        var connection: Int32?
+        /// Whether the reply is given, and only the answer to the connection is awaited.
+        var hasReplied = false
         var sent = 1
         var due: Int64
     }
@@ -37,7 +42,12 @@ struct HostProber: ~Copyable {
     private var next = HostProber.tokens.lowerBound
 
     deinit {
-        for query in running.values { close(query.socket) }
+        for query in running.values { Self.close(query) }
+    }
+
+    private static func close(_ query: Running) {
+        Glibc.close(query.socket)
+        if let connection = query.connection { Glibc.close(connection) }
     }
 
     /// Returns whether a ready descriptor's token belongs, or belonged, to the prober.
@@ -68,17 +78,35 @@ struct HostProber: ~Copyable {
             return refusal(socket)
         }
         do { try loop.add(socket, interest: .read, token: next) } catch {
-            close(socket)
+            Glibc.close(socket)
             return HostReply(.refused, errno: error.errno)
         }
-        running[next] = Running(query: query, socket: socket, due: now.addingSaturated(Self.copyGap))
-        next += 1
+        // The datagrams alone show a packet filter of this machine.
+        let connection = query.host.interface == Self.loopback ? nil : connect(query, on: loop)
+        running[next] = Running(query: query, socket: socket, connection: connection, due: now.addingSaturated(Self.copyGap))
+        next += 2
         return nil
+    }
+
+    /// Opens the connection, whose token is the one after that of the datagrams.
+    private func connect(_ query: HostQuery, on loop: borrowing EventLoop) -> Int32? {
+        let address = query.host.address
+        let destination = HopSearch.Destination(address, port: Self.port)
+        guard
+            let descriptor = HopLimitedSocket.open(
+                destination, zone: address.isLinkLocal ? query.host.interface : 0,
+                boundTo: query.isBound ? query.host.interface : 0)
+        else { return nil }
+        do { try loop.add(descriptor, interest: .write, token: next + 1) } catch {
+            Glibc.close(descriptor)
+            return nil
+        }
+        return descriptor
     }
 
     private func refusal(_ socket: Int32) -> HostReply {
         let number = errno
-        close(socket)
+        Glibc.close(socket)
         return HostReply(.refused, errno: number)
     }
 
@@ -86,26 +114,48 @@ struct HostProber: ~Copyable {
     ///
     /// - Returns: the query and its reply; `nil` while the query runs.
     mutating func ready(_ ready: EventLoop.Ready, on loop: borrowing EventLoop) -> (HostQuery, HostReply)? {
-        guard let query = running[ready.token] else { return nil }
-        guard let reply = reply(of: query) else { return nil }
-        finish(ready.token, on: loop)
+        let token = ready.token & ~1
+        guard let query = running[token] else { return nil }
+        if ready.token != token { return connectionReady(token, query, on: loop) }
+        guard !query.hasReplied, let reply = reply(of: query) else { return nil }
+        // The answer to the connection is known too if it comes: it is the one without a limit.
+        if reply.outcome == .answered, query.connection != nil {
+            loop.remove(query.socket)
+            running[token]?.hasReplied = true
+        } else {
+            finish(token, on: loop)
+        }
         return (query.query, reply)
+    }
+
+    private mutating func connectionReady(
+        _ token: UInt64, _ query: Running, on loop: borrowing EventLoop
+    ) -> (HostQuery, HostReply)? {
+        guard let connection = query.connection else { return nil }
+        let answer = HopLimitedSocket.answer(of: connection, query.query.host.address.family)
+        loop.remove(connection)
+        Glibc.close(connection)
+        running[token]?.connection = nil
+        if query.hasReplied { finish(token, on: loop) }
+        guard case .destination = answer else { return nil }
+        if !query.hasReplied { finish(token, on: loop) }
+        return (query.query, HostReply(.answered, to: .connection))
     }
 
     private func reply(of query: Running) -> HostReply? {
         if let report = ErrorQueue.report(of: query.socket) {
             let host = query.query.host.address
             let isAnswer = report.reporter.offender == host && report.reporter.origin != 1
-            if isAnswer { return HostReply(.answered, errno: report.errno, reporter: report.reporter) }
+            if isAnswer { return HostReply(.answered, errno: report.errno, reporter: report.reporter, to: .datagram) }
             return HostReply(.reported, errno: report.errno, reporter: report.reporter)
         }
         var byte: UInt8 = 0
         let count = recv(query.socket, &byte, 1, 0)
-        if count >= 0 { return HostReply(.answered) }
+        if count >= 0 { return HostReply(.answered, to: .datagram) }
         switch errno {
         case EAGAIN, EINTR: return nil
         // The ICMP message arrived after the error queue was read; its sender is the connected host or a router.
-        case ECONNREFUSED: return HostReply(.answered, errno: ECONNREFUSED)
+        case ECONNREFUSED: return HostReply(.answered, errno: ECONNREFUSED, to: .datagram)
         default: return HostReply(.reported, errno: errno)
         }
     }
@@ -115,7 +165,9 @@ struct HostProber: ~Copyable {
         guard let deadline, deadline <= now else { return [] }
         var replies: [(HostQuery, HostReply)] = []
         for (token, query) in running.sorted(by: { $0.key < $1.key }) where query.due <= now {
-            if query.sent < Self.copies {
+            if query.hasReplied {
+                finish(token, on: loop)
+            } else if query.sent < Self.copies {
                 // A failure, for example by an error of the former datagram, makes the socket ready.
                 _ = send(query.socket, "", 1, 0)
                 running[token]?.sent += 1
@@ -130,13 +182,14 @@ struct HostProber: ~Copyable {
 
     /// Ends all queries without replies.
     mutating func closeAll() {
-        for query in running.values { close(query.socket) }
+        for query in running.values { Self.close(query) }
         running = [:]
     }
 
     private mutating func finish(_ token: UInt64, on loop: borrowing EventLoop) {
         guard let query = running.removeValue(forKey: token) else { return }
-        loop.remove(query.socket)
-        close(query.socket)
+        if !query.hasReplied { loop.remove(query.socket) }
+        if let connection = query.connection { loop.remove(connection) }
+        Self.close(query)
     }
 }

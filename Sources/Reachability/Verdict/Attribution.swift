@@ -131,7 +131,10 @@ extension FailedAttempt {
             // On the link, the server's own entry in the neighbor table is the only further sign of life.
             return nextHop == nil || isFirstHopAlive ? timeout(evidence) : neighborSilence(evidence)
         }
-        return beyond?.witness == nil ? upstreamSilence(evidence, in: localState) : timeout(evidence)
+        if beyond?.witness != nil { return timeout(evidence) }
+        // A gateway that has no route to one network reports so, and at most once a second.
+        if let report = hop?.routeReport { return inferred(from: report, evidence) }
+        return upstreamSilence(evidence, in: localState)
     }
 
     /// Returns the cause of silence on the link if the kernel has found another host with the server's address since the failures began.

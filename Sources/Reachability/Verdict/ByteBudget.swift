@@ -61,8 +61,8 @@ enum ProbeBytes {
     static func retransmission(_ family: IPAddress.Family) -> Int { family == .v4 ? 60 : 80 }
     /// The question for one family of a name. A cached answer counts as well.
     static func question(_ name: String) -> Int { 28 + 12 + 6 + name.utf8.count }
-    /// The datagrams that ask whether a host is alive.
-    static let hostQuery = 3 * 29
+    /// The datagrams and the connection that ask whether a host is alive.
+    static let hostQuery = 3 * 29 + 60 + 40
 
     /// The estimate for the levels of a probe before they run: 8 KiB for a TLS handshake, whose largest part is the server's chain of
     /// certificates, and 8 KiB for an HTTP exchange with a small page. Recordings have the scheme, and not the request.

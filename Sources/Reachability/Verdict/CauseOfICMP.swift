@@ -16,8 +16,10 @@ extension FailedAttempt {
         let address = candidate.address
         if isOwn(reporter, in: localState), code != .packetTooBig {
             // The kernel reports its own failed neighbor discovery like a rejecting filter; the neighbor table distinguishes
-            // them. Without an answer from that table, a silent neighbor is more likely than such a filter.
-            let isNeighbors = neighbor == .unknown || neighbor.isSilent
+            // them. Without an answer from that table, a silent neighbor is more likely than such a filter. The table forgets failed
+            // entries at once if it is large, but a filter rejects at once, and discovery fails after seconds.
+            let isForgotten = neighbor == .absent && elapsedNanoseconds >= Self.rejectionLimit
+            let isNeighbors = neighbor == .unknown || neighbor.isSilent || isForgotten
             if code == .hostUnreachable, nextHop != nil, isNeighbors { return neighborSilence(evidence) }
             let detail = "this machine's packet filter rejects packets to \(address)"
             return Cause(.firewall, .localReject, detail: detail, evidence: evidence)
@@ -38,6 +40,9 @@ extension FailedAttempt {
             }
         return Cause(.network, code, detail: detail, evidence: evidence)
     }
+
+    /// The time within which this machine's packet filter has rejected a packet, in nanoseconds.
+    private static let rejectionLimit: Int64 = 500_000_000
 
     func isOwn(_ reporter: ProbeResult.Reporter, in localState: TargetMachine.LocalState) -> Bool {
         reporter.origin == 1 || reporter.offender.map { $0.isLoopback || localState.isOwn($0) } ?? true

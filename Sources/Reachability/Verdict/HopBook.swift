@@ -8,8 +8,8 @@ internal import Pacing
 /// packet filter can reset or redirect the connection, and then nothing came over the gateway. Therefore the gateway's own answer or
 /// silence has precedence over such a proof.
 struct HopBook: Sendable {
-    /// The minimum time between two queries of the same host, in nanoseconds. Linux answers one per second, after six at once
-    /// (icmp_ratelimit).
+    /// The minimum time between two queries of the same host, in nanoseconds. Linux answers one datagram per second, after six at once
+    /// (icmp_ratelimit), and every connection.
     static let queryGap: Int64 = 300_000_000
     /// The time for which a router's report about one target is evidence for others in nanoseconds.
     static let reportLifetime: Int64 = 30_000_000_000
@@ -17,6 +17,9 @@ struct HopBook: Sendable {
     /// a client six messages at once, and then one per second. Each silent probe uses up several, because a router reports each packet
     /// that waited for the host. The time is that of two probes.
     static let exhaustionTime: Int64 = 6_200_000_000
+    /// The time in nanoseconds for which a host's silence to datagrams proves nothing, after a packet that may have drawn one of its ICMP
+    /// messages.
+    static let limitTime: Int64 = 60_000_000_000
     /// The maximum number of networks with reports.
     static let reportLimit = 4_096
     /// The maximum number of ports of a network with reports.
@@ -62,6 +65,9 @@ struct HopBook: Sendable {
         var reply: HostReply?
         /// Whether the host has answered a query at an earlier time.
         var hasAnswered: Bool
+        /// Whether the silence to the query may come from the host's limit of ICMP messages: it has answered datagrams alone, and other
+        /// packets may have drawn its messages within ``limitTime``.
+        var mayBeLimited = false
         /// The time of the first query since the last answer; `nil` if the last one was answered.
         var silentSince: Int64?
         /// The link-layer address of a server on the link when it last answered a connection; empty if it is not known.
@@ -70,9 +76,11 @@ struct HopBook: Sendable {
         var report: Report?
         /// A router's report within ``exhaustionTime`` that it cannot reach another host of the same network.
         var hostReport: Report?
+        /// The hop's own report within ``reportLifetime`` that it has no route to another network.
+        var routeReport: Report?
 
         /// Whether the host usually answers queries, and does not now.
-        var isSilent: Bool { !isAlive && hasAnswered && reply?.outcome == .silent }
+        var isSilent: Bool { !isAlive && hasAnswered && !mayBeLimited && reply?.outcome == .silent }
     }
 
     /// An ICMP message of a router about one target.
@@ -114,6 +122,12 @@ struct HopBook: Sendable {
         var lastAsked: Int64?
         var reply: HostReply?
         var hasAnswered = false
+        /// Whether the host has answered a connection, whose answers have no limit.
+        var answersConnections = false
+        /// The last time at which a packet may have drawn an ICMP message of the host: a silent probe over it, or a report.
+        var lastDrawn: Int64?
+        /// ``lastDrawn`` before the last query.
+        var drawnBefore: Int64?
         var silentSince: Int64?
         var linkAddress: [UInt8] = []
         /// The time at which the link-layer address was asked for.
@@ -131,6 +145,8 @@ struct HopBook: Sendable {
     private var reports: [ReportKey: [Reports]] = [:]
     // The last reports about unreachable hosts of each network, of at most two hosts.
     private var hostReports: [ReportKey: [Report]] = [:]
+    // The last reports of first hops that they have no route, and the time at which a target behind the hop has answered since the first.
+    private var routeReports: [Neighbor.Key: (last: Report, answered: Int64?)] = [:]
 
     /// The number of hosts of which something is known.
     var hostCount: Int { records.count }
@@ -141,11 +157,18 @@ struct HopBook: Sendable {
         let host = request.query.host
         if records.count >= Self.recordLimit { records = records.filter { !$0.value.waiting.isEmpty } }
         var record = records.removeValue(forKey: host) ?? Record()
-        defer { records[host] = record }
+        defer {
+            record.lastDrawn = now
+            records[host] = record
+        }
         if let state = state(record, request, at: now) { return (state, false) }
         record.waiting.append((target, request))
-        if record.reply == nil, let asked = record.lastAsked, now - asked < Self.replyLimit { return (nil, false) }
-        (record.lastAsked, record.reply) = (now, nil)
+        if record.reply == nil, let asked = record.lastAsked, now - asked < Self.replyLimit {
+            // Another target's packets have been drawing messages too.
+            if record.waiting[0].target != target { record.drawnBefore = now }
+            return (nil, false)
+        }
+        (record.lastAsked, record.reply, record.drawnBefore) = (now, nil, record.lastDrawn)
         return (nil, true)
     }
 
@@ -160,9 +183,13 @@ struct HopBook: Sendable {
     private func state(_ record: Record, _ request: Request, isAlive: Bool, at now: Int64) -> State {
         State(
             isAlive: isAlive, isUsed: record.lastUsed.map { $0 >= request.since } ?? false, reply: record.reply,
-            hasAnswered: record.hasAnswered, silentSince: record.silentSince, linkAddress: record.linkAddress,
+            hasAnswered: record.hasAnswered,
+            mayBeLimited: !record.answersConnections
+                && (record.drawnBefore.map { (record.lastAsked ?? now) - $0 < Self.limitTime } ?? false),
+            silentSince: record.silentSince, linkAddress: record.linkAddress,
             report: report(about: request.address, port: request.port, behind: request.hop, at: now),
-            hostReport: hostReport(beside: request.address, behind: request.hop, at: now))
+            hostReport: hostReport(beside: request.address, behind: request.hop, at: now),
+            routeReport: routeReport(beside: request.address, behind: request.hop, at: now))
     }
 
     /// Notes a sign of life of a hop. A target that answers also contradicts what routers have reported about its network.
@@ -193,6 +220,7 @@ struct HopBook: Sendable {
         else { return false }
         records[hop]?.lastAsked = now
         records[hop]?.reply = nil
+        records[hop]?.drawnBefore = record.lastDrawn
         return true
     }
 
@@ -218,6 +246,7 @@ struct HopBook: Sendable {
         switch reply.outcome {
         case .answered:
             record.hasAnswered = true
+            if reply.question == .connection { record.answersConnections = true }
             record.lastAlive = now
             record.silentSince = nil
         case .silent: record.silentSince = record.silentSince ?? record.lastAsked
@@ -236,12 +265,13 @@ struct HopBook: Sendable {
         for host in records.keys where host.interface == interface { records[host]?.hasAnswered = false }
         reports = reports.filter { $0.key.hop.interface != interface }
         hostReports = hostReports.filter { $0.key.hop.interface != interface }
+        routeReports = routeReports.filter { $0.key.interface != interface }
     }
 
     /// Forgets everything after a suspend: the machine may be elsewhere.
     mutating func forgetAll() {
         records = records.filter { !$0.value.waiting.isEmpty }
-        (reports, hostReports) = ([:], [:])
+        (reports, hostReports, routeReports) = ([:], [:], [:])
     }
 
     // MARK: Reports
@@ -249,6 +279,12 @@ struct HopBook: Sendable {
     /// Stores a router's report about a target behind the hop.
     mutating func note(_ report: Report, behind hop: Neighbor.Key) {
         if report.code == .hostUnreachable { noteUnreachableHost(report, behind: hop) }
+        if report.code == .netUnreachable, report.reporter.offender == hop.address {
+            if routeReports.count >= Self.reportLimit { routeReports = [:] }
+            let former = routeReports[hop].flatMap { report.time - $0.last.time < Self.reportLifetime ? $0 : nil }
+            routeReports[hop] = (report, former?.answered)
+        }
+        records[hop]?.lastDrawn = report.time
         if reports.count >= Self.reportLimit {
             reports = reports.filter { $0.value.contains { report.time - $0.last.time < Self.reportLifetime } }
             if reports.count >= Self.reportLimit { reports = [:] }
@@ -270,6 +306,7 @@ struct HopBook: Sendable {
     // about another port count for that port only.
     private mutating func refute(_ address: IPAddress, port: UInt16, behind hop: Neighbor.Key, at now: Int64) {
         guard !reports.isEmpty else { return }
+        if !routeReports.isEmpty { routeReports[hop]?.answered = now }
         for prefix in Self.prefixes(of: address) { refute(port, ReportKey(hop: hop, prefix: prefix), at: now) }
     }
 
@@ -306,6 +343,14 @@ struct HopBook: Sendable {
         guard !hostReports.isEmpty else { return nil }
         let reports = hostReports[ReportKey(hop: hop, prefix: Self.prefixes(of: address)[0])] ?? []
         return reports.last { $0.target != address && now - $0.time < Self.exhaustionTime }
+    }
+
+    /// Returns the hop's own recent report that it has no route to another network, unless a target has answered over it meanwhile.
+    private func routeReport(beside address: IPAddress, behind hop: Neighbor.Key, at now: Int64) -> Report? {
+        guard let found = routeReports[hop], found.last.target != address, now - found.last.time < Self.reportLifetime,
+            found.answered.map({ now - $0 >= Self.reportLifetime }) ?? true
+        else { return nil }
+        return found.last
     }
 
     /// The network and the host of an address.

@@ -47,7 +47,10 @@ extension TargetMachine {
         return questions
     }
 
-    private var isExplained: Bool { verdict.state == .down && verdict.cause?.code == .timeout }
+    /// Whether somebody else than the target's host explains the verdict, so that the host need not be asked.
+    private var isExplained: Bool {
+        verdict.state == .down && verdict.cause?.code == .timeout && verdict.cause?.evidence["host"] != .text("answered")
+    }
 
     /// Returns the failure with the times of its probe, and without reports that its explanation excludes.
     func completed(_ failure: FailedAttempt, _ run: ProbeRun, _ turn: Turn) -> FailedAttempt {

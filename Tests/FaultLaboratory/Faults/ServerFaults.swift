@@ -25,20 +25,20 @@ extension Fault {
                 expect: timeout
             ) { try $0.client.filter(.output, "tcp dport \(FaultNetwork.port) drop") },
             .during(
-                "server drops the SYN, gateway answers no datagrams, \(family.rawValue)", target,
+                "server drops the SYN, gateway answers no questions, \(family.rawValue)", target,
                 prepare: { try hideGateway($0, family) },
                 // Nothing proves that the gateway is alive.
                 expect: .unreachable("network/upstream-silent", ["first_hop": "unknown"], within: ExpectedVerdict.silent)
-            ) { try $0.site.filter(.input, "tcp dport \(FaultNetwork.port) drop", "udp dport 33434 drop") }
+            ) { try hideServer($0) }
             // It asks the gateway further questions.
             .explained(.status("unreachable")),
             .during(
-                "server drops the SYN, gateway answers no datagrams, a port behind it is closed, \(family.rawValue)", target,
+                "server drops the SYN, gateway answers no questions, a port behind it is closed, \(family.rawValue)", target,
                 prepare: { try hideGateway($0, family) },
                 expect: .down(
                     "tcp/timeout", ["witness": family.target(family.server, FaultNetwork.port + 1)],
                     within: ExpectedVerdict.silent)
-            ) { try $0.site.filter(.input, "tcp dport \(FaultNetwork.port) drop", "udp dport 33434 drop") }
+            ) { try hideServer($0) }
             .beside(family.target(family.server, FaultNetwork.port + 1))
             // It asks about the one target only.
             .explained(.status("unreachable")),
@@ -65,9 +65,14 @@ extension Fault {
 }
 
 extension Fault {
-    /// Makes the gateway answer no datagrams. The client does not ask for its link-layer address again during the test.
+    /// Makes the server answer neither at its port nor questions, and only at its other ports.
+    private static func hideServer(_ network: FaultNetwork) throws {
+        try network.site.filter(.input, "tcp dport { \(FaultNetwork.port), 33434 } drop", "udp dport 33434 drop")
+    }
+
+    /// Makes the gateway answer no questions. The client does not ask for its link-layer address again during the test.
     private static func hideGateway(_ network: FaultNetwork, _ family: FaultNetwork.Family) throws {
         try network.client.set("\(family == .ipv4 ? "ipv4" : "ipv6").neigh.v0.base_reachable_time_ms", "600000")
-        try network.router.filter(.input, "udp dport 33434 drop")
+        try network.router.filter(.input, "meta l4proto { tcp, udp } th dport 33434 drop")
     }
 }

@@ -1,6 +1,39 @@
 import NetworkLab
 
 extension Fault {
+    /// Many targets behind a gateway, which limits its ICMP messages as Linux does by default.
+    static let crowdFaults: [Fault] = {
+        let family = FaultNetwork.Family.ipv4
+        let near = (100..<125).map { "203.0.113.\($0)" }
+        let far = (100..<125).map { "198.51.100.\($0)" }
+        let ports = (0..<50).map { 9_000 + UInt16($0) }
+        return [
+            Fault(
+                name: "50 targets of two networks, gateway loses its routes", targets: (near + far).map { family.target($0) },
+                prepare: { network in
+                    try network.addProvider()
+                    try network.site.ipBatch(near.map { "addr add \($0)/24 dev s0" })
+                    try network.beyond.far.ipBatch(far.map { "addr add \($0)/24 dev f0" })
+                },
+                make: { network, _ in
+                    try network.router.ipBatch(["route del \(family.network) dev rs0", "route del \(family.farNetwork)"])
+                },
+                expected: .unreachable(
+                    "network/net-unreachable", ["hop": family.gateway()], within: ExpectedVerdict.silent
+                )
+                .steady(for: 5)),
+            Fault(
+                name: "50 ports of one host that drops everything, provider alive",
+                targets: ports.map { family.target(family.farServer, $0) },
+                prepare: { network in
+                    try network.addProvider()
+                    for port in ports { network.hold(try network.beyond.far.serve(at: family.farServer, port: port)) }
+                },
+                make: { network, _ in try network.beyond.far.filter(.input, "iifname f0 drop") },
+                expected: .down("tcp/timeout", ["first_hop": "answered"], within: ExpectedVerdict.silent).steady(for: 5)),
+        ]
+    }()
+
     /// Silence behind a gateway that is alive: of the provider, or of the server.
     static let upstreamFaults = forFamilies { family in
         let (near, far) = (family.target(family.server), family.target(family.farServer))

@@ -136,4 +136,19 @@ import Testing
         expectEqual(name(try cause(.timedOut, over: nil, neighbor: .state(.incomplete))), "neighbor/host-silent")
         expectEqual(name(try cause(.timedOut, neighbor: .state(.stale))), "network/upstream-silent")
     }
+
+    @Test func `this machine's own host unreachable after seconds is a silent neighbor, also if the table has forgotten it`()
+        throws
+    {
+        var failure = FailedAttempt(
+            candidate: Candidate(address: IPAddress(v4: 0x0a00_0063), port: 80, zone: 0, boundTo: 0),
+            route: ChosenRoute(interface: 2, source: IPAddress(v4: 0x0a00_0002)),
+            result: ProbeResult(
+                id: 1, errno: SystemErrorNumber.hostUnreachable.rawValue, call: "handshake",
+                reporter: .init(origin: 2, type: 3, code: 1, offender: IPAddress(v4: 0x0a00_0002))),
+            neighbor: .absent, elapsedNanoseconds: 3_050_000_000)
+        expectEqual(name(failure.cause(in: Transcript.Host().localState)), "neighbor/host-silent")
+        failure.elapsedNanoseconds = 1_000_000
+        expectEqual(name(failure.cause(in: Transcript.Host().localState)), "firewall/local-reject")
+    }
 }

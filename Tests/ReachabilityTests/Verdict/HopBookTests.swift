@@ -34,7 +34,7 @@ import Testing
         _ = book.state(request(since: 0), for: TargetID(1), at: 0)
         expectEqual(book.take(Self.query, HostReply(.silent), at: 1).first?.state.isSilent, false)
         _ = book.state(request(since: Self.second), for: TargetID(1), at: Self.second)
-        _ = book.take(Self.query, HostReply(.answered), at: Self.second)
+        _ = book.take(Self.query, HostReply(.answered, to: .connection), at: Self.second)
         _ = book.state(request(since: 2 * Self.second), for: TargetID(1), at: 2 * Self.second)
         expectEqual(book.take(Self.query, HostReply(.silent), at: 3 * Self.second).first?.state.isSilent, true)
     }
@@ -67,14 +67,14 @@ import Testing
         var book = HopBook()
         func mustAsk(at time: Int64) -> Bool { book.noteAlive(Self.gateway, by: Self.neighbor, at: time) }
         #expect(mustAsk(at: 0))
-        _ = book.take(Self.query, HostReply(.answered), at: 1)
+        _ = book.take(Self.query, HostReply(.answered, to: .connection), at: 1)
         #expect(!mustAsk(at: Self.second))
         _ = book.state(request(since: Self.second), for: TargetID(1), at: Self.second)
         _ = book.take(Self.query, HostReply(.silent), at: Self.second + 1)
         #expect(!mustAsk(at: 2 * Self.second - 1))
         #expect(mustAsk(at: 2 * Self.second))
         #expect(!mustAsk(at: 3 * Self.second))
-        _ = book.take(Self.query, HostReply(.answered), at: 3 * Self.second)
+        _ = book.take(Self.query, HostReply(.answered, to: .connection), at: 3 * Self.second)
         #expect(!mustAsk(at: 9 * Self.second))
         _ = book.state(request(since: 9 * Self.second), for: TargetID(1), at: 9 * Self.second)
         let state = book.take(Self.query, HostReply(.silent), at: 10 * Self.second).first?.state
@@ -304,5 +304,56 @@ import Testing
         _ = book.state(request, for: TargetID(1), at: 61 * Self.second)
         let state = book.take(request.query, HostReply(.silent), at: 62 * Self.second).first?.state
         expectEqual(state?.linkAddress, [1, 2])
+    }
+
+    /// A gateway that has answered this question once is silent to the query of a target at a time in seconds.
+    private func silence(
+        after question: HopAnswers.Question, at second: Int64, _ change: (inout HopBook) -> Void = { _ in }
+    ) -> HopBook.State? {
+        var book = HopBook()
+        _ = book.noteAlive(Self.gateway, by: Self.neighbor, at: 0)
+        _ = book.take(Self.query, HostReply(.answered, to: question), at: 1)
+        change(&book)
+        _ = book.state(request(since: second * Self.second), for: TargetID(1), at: second * Self.second)
+        return book.take(Self.query, HostReply(.silent), at: second * Self.second + 1).first?.state
+    }
+
+    @Test func `silence to datagrams proves nothing for a minute after packets that may have drawn ICMP messages`() {
+        expectEqual(silence(after: .datagram, at: 100)?.isSilent, true)
+        let report = HopBook.Report(
+            target: Self.report.target, port: 443, code: .netUnreachable, reporter: Self.report.reporter, time: 50 * Self.second)
+        for (second, isSilent) in [(51, false), (109, false), (110, true)] as [(Int64, Bool)] {
+            let state = silence(after: .datagram, at: second) { $0.note(report, behind: Self.gateway) }
+            expectEqual(state?.isSilent, isSilent, "\(second)")
+        }
+        // The silent probe of another target has drawn messages too.
+        let second = silence(after: .datagram, at: 100) { book in
+            _ = book.state(self.request(since: 60 * Self.second, address: 0xc000_0303), for: TargetID(2), at: 60 * Self.second)
+            _ = book.take(Self.query, HostReply(.answered, to: .datagram), at: 61 * Self.second)
+        }
+        expectEqual(second?.isSilent, false)
+    }
+
+    @Test func `a host that answers connections is silent if it answers neither those nor datagrams`() {
+        let report = HopBook.Report(
+            target: Self.report.target, port: 443, code: .netUnreachable, reporter: Self.report.reporter, time: 99 * Self.second)
+        expectEqual(silence(after: .connection, at: 100) { $0.note(report, behind: Self.gateway) }?.isSilent, true)
+    }
+
+    @Test func `a gateway without a route reports it for some targets, and all others are silent for it`() {
+        func inferred(_ change: (inout HopBook) -> Void = { _ in }) -> IPAddress? {
+            var book = HopBook()
+            let own = ProbeResult.Reporter(origin: 2, type: 3, code: 0, offender: Self.gateway.address)
+            let report = HopBook.Report(
+                target: Self.report.target, port: 443, code: .netUnreachable, reporter: own, time: Self.second)
+            book.note(report, behind: Self.gateway)
+            change(&book)
+            _ = book.state(request(since: 0, address: 0xcb00_7101), for: TargetID(1), at: 3 * Self.second)
+            return book.take(Self.query, HostReply(.answered), at: 3 * Self.second + 1).first?.state.routeReport?.target
+        }
+        expectEqual(inferred(), Self.report.target)
+        // A target in a third network answers: the gateway has a route there.
+        let other = HopBook.Proof.target(IPAddress(v4: 0xc633_6407), port: 80)
+        expectNil(inferred { _ = $0.noteAlive(Self.gateway, by: other, at: 2 * Self.second) })
     }
 }

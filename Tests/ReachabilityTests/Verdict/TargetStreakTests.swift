@@ -237,6 +237,16 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         expectEqual(streak.silent(at: 50_000), ["report \(upstream)"])
     }
 
+    @Test func `a host that is the only witness is asked in every probe, and stays one`() throws {
+        var streak = try Streak(ProbeSettings(failAfter: 1))
+        streak.target.targetState = HopBook.State(isAlive: true, reply: HostReply(.answered), hasAnswered: true)
+        streak.target.beyond = WitnessBook.State(emptySearches: 9)
+        expectEqual(streak.silent(at: 0).last, "down tcp/timeout 192.0.2.1 eth0")
+        for time in [10_000, 20_000, 30_000] as [Int64] { expectEqual(streak.silent(at: time), ["report tcp/timeout"]) }
+        streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: true)
+        expectEqual(streak.silent(at: 40_000).last, "unreachable network/upstream-silent 192.0.2.1 eth0")
+    }
+
     @Test func `a report about another port does not change the verdict of a server whose host is alive`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         let reporter = ProbeResult.Reporter(origin: 2, type: 3, code: 13, offender: IPAddress("203.0.113.9"))
