@@ -14,6 +14,8 @@ public final class NameServer: Sendable {
         case zone([String: [String]])
         /// Answers A with this address, and AAAA never.
         case onlyA(String)
+        /// Answers A with this address, and AAAA with NXDOMAIN, as servers of containers do.
+        case missingAAAA(String)
         /// Answers with a response code: 2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED.
         case code(UInt8)
         /// Never answers.
@@ -234,6 +236,7 @@ private struct Message: CustomStringConvertible {
         case .code(let code): return message(code)
         case .address(let address): return message(records: isA ? record(address, ttl: 1) : [], count: isA ? 1 : 0)
         case .onlyA(let address): return isA ? message(records: record(address, ttl: 60), count: 1) : nil
+        case .missingAAAA(let address): return isA ? message(records: record(address, ttl: 60), count: 1) : message(3)
         case .records(let addresses, let ttl): return records(addresses, ttl, limit)
         case .zone(let names): return names[name].map { records($0, 60, limit) } ?? message(3)
         case .wrongID(let address):

@@ -107,6 +107,17 @@ package struct FamilyLookup: Hashable, Sendable, Codable {
     }
 }
 
+extension Collection where Element == FamilyLookup.Result {
+    /// What name servers say of a name without addresses: that it does not exist, or that it has none; `nil` if a family was not answered.
+    ///
+    /// A name is missing only if it is so in every family: servers of containers and meshes answer NXDOMAIN for the family that they do not
+    /// serve, against RFC 8020.
+    var negative: FamilyLookup.Result? {
+        if allSatisfy({ $0 == .nameNotFound }) { return .nameNotFound }
+        return allSatisfy { $0 == .nameNotFound || $0 == .noData } ? .noData : nil
+    }
+}
+
 /// The outcome of asking one name server one question, with the evidence of its socket.
 package struct NameServerExchange: Hashable, Sendable, Codable {
     package enum Outcome: String, Hashable, Sendable, Codable {

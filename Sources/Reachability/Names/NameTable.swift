@@ -305,8 +305,8 @@ package struct NameTable: Sendable {
             running[key]?.requests = []
             return effects
         }
-        // A name that does not exist has no record of any type (RFC 8020).
-        guard lookup.isComplete || lookup.nameIsMissing else { return [] }
+        // A name that does not exist in one family may exist in the other, against RFC 8020.
+        guard lookup.isComplete else { return [] }
         let answer = lookup.dnsAnswer
         for id in lookup.openQuestions.values {
             asked[id] = nil

@@ -143,7 +143,6 @@ struct RunningLookup: Hashable, Sendable {
     var questions: [Question] { [v6, v4].compactMap { $0 } }
     var hasAddresses: Bool { v6?.hasAddresses ?? false || v4?.hasAddresses ?? false }
     var isComplete: Bool { !(v6?.isOpen ?? false || v4?.isOpen ?? false) }
-    var nameIsMissing: Bool { v6?.result == .nameNotFound || v4?.result == .nameNotFound }
 
     /// The question for a family; `nil` if DNS is not asked for it.
     subscript(family: IPAddress.Family) -> Question? {
@@ -167,14 +166,12 @@ struct RunningLookup: Hashable, Sendable {
         answer.addresses = merged
         answer.server = answer.addresses.first.flatMap { self[$0.family]?.server }
         guard answer.addresses.isEmpty else { return answer }
-        let results = answer.families.map(\.result)
-        if results.contains(.nameNotFound) {
-            answer.code = NameCode.nameNotFound
-        } else if results.allSatisfy({ $0 == .noData }) {
-            answer.code = NameCode.noData
-        } else {
-            answer.code = NameCode.tryAgain
-        }
+        answer.code =
+            switch answer.families.map(\.result).negative {
+            case .nameNotFound: NameCode.nameNotFound
+            case .noData: NameCode.noData
+            default: NameCode.tryAgain
+            }
         return answer
     }
 

@@ -9,10 +9,10 @@ struct LookupFailure {
 
     /// The cause.
     var cause: Cause {
-        let results = answer.families.map(\.result)
-        if results.contains(.nameNotFound) { return negative(.nameNotFound, "there is no name \(name)", "NXDOMAIN") }
-        if results.allSatisfy({ $0 == .noData }) {
-            return noAddress
+        switch answer.families.map(\.result).negative {
+        case .nameNotFound: return negative(.nameNotFound, "there is no name \(name)", "NXDOMAIN")
+        case .noData: return noAddress
+        default: break
         }
         let failed = answer.families.filter { $0.result == .failed || $0.result == .unanswered }.flatMap(\.exchanges)
         var furthest: NameServerExchange?

@@ -28,6 +28,9 @@ extension Fault {
                 "no resolver configured", target,
                 expect: .unreachable("dns/no-resolver", within: ExpectedVerdict.lookups)
             ) { _ in },
+            lookup(
+                "resolver answers AAAA with NXDOMAIN and A with the address", .missingAAAA(v4.server),
+                expect: .up(within: ExpectedVerdict.lookups)),
             // glibc asks 127.0.0.1 then.
             .fromStart(
                 "no resolver configured, one at 127.0.0.1 answers", target, expect: .up(within: ExpectedVerdict.lookups)

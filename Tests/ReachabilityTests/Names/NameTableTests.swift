@@ -127,11 +127,36 @@ private struct TableTranscript {
         expectEqual(names.tick(10_050), ["1: 192.0.2.1"])
     }
 
-    @Test func `a name that does not exist ends the lookup without the other family, and is not cached`() {
+    @Test(arguments: [("AAAA a.example", "A a.example"), ("A a.example", "AAAA a.example")])
+    func `a name that does not exist in one family may have addresses of the other, whichever comes first`(
+        missing: String, found: String
+    ) {
         var names = TableTranscript()
         _ = names.resolve(0, 1)
-        expectEqual(names.answer(5, "AAAA a.example", result: .nameNotFound, rcode: 3), ["1: code -2"])
-        expectEqual(names.answer(9, "A a.example", result: .nameNotFound, rcode: 3), [])
+        let address = found.hasPrefix("AAAA") ? "2001:db8::1" : "192.0.2.1"
+        expectEqual(names.answer(5, missing, result: .nameNotFound, rcode: 3), [])
+        expectEqual(names.answer(9, found, address), ["1: \(address)"])
+        names = TableTranscript()
+        _ = names.resolve(0, 1)
+        _ = names.answer(5, found, address)
+        expectEqual(names.answer(9, missing, result: .nameNotFound, rcode: 3), ["1: \(address)"])
+    }
+
+    @Test func `a name that does not exist in one family, and has no address in the other, has no address`() {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1)
+        _ = names.answer(5, "AAAA a.example", result: .nameNotFound, rcode: 3)
+        expectEqual(names.answer(9, "A a.example", result: .noData, rcode: 0), ["1: code -5"])
+        _ = names.resolve(10, 1)
+        _ = names.answer(15, "AAAA a.example", result: .nameNotFound, rcode: 3)
+        expectEqual(names.answer(19, "A a.example", result: .failed, rcode: 2), ["1: code -3"])
+    }
+
+    @Test func `a name that does not exist in any family ends the lookup, and is not cached`() {
+        var names = TableTranscript()
+        _ = names.resolve(0, 1)
+        expectEqual(names.answer(5, "AAAA a.example", result: .nameNotFound, rcode: 3), [])
+        expectEqual(names.answer(9, "A a.example", result: .nameNotFound, rcode: 3), ["1: code -2"])
         expectEqual(names.resolve(10, 1), ["AAAA a.example", "A a.example"])
     }
 

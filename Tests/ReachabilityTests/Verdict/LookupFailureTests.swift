@@ -31,9 +31,13 @@ import Testing
 
     private func failed(_ exchanges: NameServerExchange...) -> FamilyLookup { FamilyLookup(.failed, exchanges: exchanges) }
 
-    @Test func `NXDOMAIN of one family is that of the name`() {
+    @Test func `NXDOMAIN of both families is that of the name, of one family it may be a server's fault`() {
         let missing = FamilyLookup(.nameNotFound, exchanges: [NameServerExchange(Self.first, .answered, rcode: 3)])
-        let cause = cause(missing, FamilyLookup(.unanswered))
+        expectEqual(name(self.cause(missing, FamilyLookup(.unanswered))), "unreachable dns/resolver-silent")
+        expectEqual(name(self.cause(missing, FamilyLookup(.noData))), "down dns/no-address-for-family")
+        let refused = failed(NameServerExchange(Self.first, .answered, rcode: 5))
+        expectEqual(name(self.cause(missing, refused)), "unreachable dns/resolver-refused")
+        let cause = cause(missing, FamilyLookup(.nameNotFound))
         expectEqual(name(cause), "down dns/name-not-found")
         expectEqual(cause.detail, "there is no name a.example")
         expectEqual(
