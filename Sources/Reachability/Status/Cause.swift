@@ -57,19 +57,49 @@ public struct Cause: Hashable, Sendable {
         public init(rawValue: String) { self.rawValue = rawValue }
 
         /// The codes that this version knows, in the order of their layers.
-        public static let allCases: [Code] = [
-            .interfaceDown, .noCarrier, .dormant, .noInterface, .noAddress, .tentativeAddress, .duplicateAddress, .noRoute,
-            .routeUnreachable, .routeProhibited, .routeBlackhole, .gatewaySilent, .hostSilent, .noResolver, .resolverRefused,
-            .resolverSilent, .serverFailure, .nameNotFound, .noAddressForFamily, .unusableAddress, .localReject, .localDrop,
-            .netUnreachable, .hostUnreachable, .adminProhibited, .portFiltered, .packetTooBig, .ttlExceeded, .tunnelSilent,
-            .upstreamSilent,
-            .refused, .timeout, .reset, .loss, .latency, .jitter, .handshakeTimeout, .handshakeStalled, .certificateExpired,
-            .certificateNotYetValid, .certificateUntrusted, .hostnameMismatch, .certificateRevoked, .protocolMismatch,
-            .certificateExpiring, .handshakeRefused, .clientCertificateRequired, .excessiveCost, .status, .captivePortal,
-            .invalidResponse,
-            .unexpectedBody, .unexpectedHeader, .sourceUnavailable, .portExhausted, .fileLimit, .cannotRead, .cannotWrite,
-            .fileChanged,
+        public static let allCases: [Code] = {
+            // A code of two layers is listed once.
+            var seen: Set<Code> = []
+            return byLayer.flatMap(\.codes).filter { seen.insert($0).inserted }
+        }()
+
+        /// The codes of each layer: every combination of a layer and a code that a cause of this version can have.
+        package static let byLayer: [(layer: Layer, codes: [Code])] = [
+            (.link, [.interfaceDown, .noCarrier, .dormant, .noInterface]),
+            (.address, [.noAddress, .tentativeAddress, .duplicateAddress]),
+            (.route, [.noRoute, .routeUnreachable, .routeProhibited, .routeBlackhole]),
+            (.neighbor, [.gatewaySilent, .hostSilent]),
+            (
+                .dns,
+                [
+                    .noResolver, .resolverRefused, .resolverSilent, .serverFailure, .nameNotFound, .noAddressForFamily,
+                    .unusableAddress,
+                ]
+            ),
+            (.firewall, [.localReject, .localDrop]),
+            (
+                .network,
+                [
+                    .netUnreachable, .hostUnreachable, .adminProhibited, .portFiltered, .packetTooBig, .ttlExceeded,
+                    .tunnelSilent, .upstreamSilent,
+                ]
+            ),
+            (.tcp, [.refused, .timeout, .reset]),
+            (.quality, [.loss, .latency, .jitter]),
+            (
+                .tls,
+                [
+                    .handshakeTimeout, .handshakeStalled, .certificateExpired, .certificateNotYetValid,
+                    .certificateUntrusted, .hostnameMismatch, .certificateRevoked, .protocolMismatch, .certificateExpiring,
+                    .handshakeRefused, .clientCertificateRequired, .excessiveCost,
+                ]
+            ),
+            (.http, [.timeout, .status, .captivePortal, .invalidResponse, .unexpectedBody, .unexpectedHeader]),
+            (.local, [.sourceUnavailable, .portExhausted, .fileLimit, .cannotRead, .cannotWrite, .fileChanged]),
         ]
+
+        /// The layers that have this code; empty if this version does not know it.
+        package var layers: [Layer] { Self.byLayer.filter { $0.codes.contains(self) }.map(\.layer) }
     }
 
     /// One fact that supports the cause. Later versions may add kinds of evidence.

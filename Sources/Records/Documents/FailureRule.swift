@@ -38,6 +38,11 @@ package struct FailureRule: Hashable, Sendable {
             guard Cause.Code.allCases.contains(code) else {
                 throw ParseError(unknown: "code", name, Cause.Code.allCases.map(\.rawValue))
             }
+            // No cause would ever match, and the check would never fail.
+            if let layer, !code.layers.contains(layer) {
+                let causes = code.layers.map { "\($0)/\(code)" }.joined(separator: " or ")
+                throw ParseError(description: "no cause is '\(layer)/\(code)'; write \(causes)")
+            }
             patterns.append(Pattern(layer: layer, code: code))
         }
     }

@@ -4,8 +4,9 @@ import Testing
 
 /// The lists of names from which records and the JSON schema are made.
 struct ListedNamesTests {
-    private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-        .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Sources/Reachability/Status")
+    private static let repository = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+    private static let folder = repository.appending(path: "Sources/Reachability/Status")
 
     /// The static members of a type in a source file, in source order: `public static let NAME = TYPE("RAW"…)`.
     private static func declared(in file: String, of type: String) throws -> [String] {
@@ -20,6 +21,38 @@ struct ListedNamesTests {
         #expect(
             try Self.declared(in: "PathChangeReason.swift", of: "PathChangeReason") == PathChangeReason.allCases.map(\.rawValue))
         #expect(Cause.Code.allCases.count > 50 && Set(Cause.Code.allCases).count == Cause.Code.allCases.count)
+    }
+
+    @Test func `the documentation has the codes of each layer`() throws {
+        let text = try String(contentsOf: Self.repository.appending(path: "docs/command-line.md"), encoding: .utf8)
+        let rows =
+            text.components(separatedBy: "| layer | codes |\n|---|---|\n").last?.prefix { $0 != "#" }.split(separator: "\n") ?? []
+        let documented = rows.filter { $0.hasPrefix("|") }.map { $0.matches(of: /`([^`]+)`/).map { String($0.1) } }
+        #expect(documented.compactMap(\.first) == Cause.Layer.allCases.map(\.rawValue))
+        #expect(Cause.Code.byLayer.map(\.layer) == Cause.Layer.allCases)
+        for (names, entry) in zip(documented, Cause.Code.byLayer) {
+            #expect(names.dropFirst().sorted() == entry.codes.map(\.rawValue).sorted(), "\(entry.layer)")
+        }
+    }
+
+    @Test func `each cause that the sources make is in the table of layers and codes`() throws {
+        let known = Set(Cause.Code.byLayer.flatMap { entry in entry.codes.map { "\(entry.layer)/\($0)" } })
+        let codes = Set(Cause.Code.allCases.map(\.rawValue))
+        let sources = FileManager.default.enumerator(
+            at: Self.repository.appending(path: "Sources"), includingPropertiesForKeys: nil)
+        var made: Set<String> = []
+        while let file = sources?.nextObject() as? URL {
+            guard file.pathExtension == "swift" else { continue }
+            for match in try String(contentsOf: file, encoding: .utf8).matches(of: /\(\.([a-z]+), \.([a-zA-Z]+)/) {
+                let code = match.2.reduce(into: "") { $0 += $1.isUppercase ? "-\($1.lowercased())" : String($1) }
+                // The same form has other values too, such as an address and its name.
+                if codes.contains(code), Cause.Layer.allCases.contains(Cause.Layer(rawValue: String(match.1))) {
+                    made.insert("\(match.1)/\(code)")
+                }
+            }
+        }
+        #expect(made.count > 30)
+        #expect(made.subtracting(known) == [])
     }
 
     @Test func `a code or reason of a later version keeps its raw value`() {

@@ -19,7 +19,7 @@ import Testing
         try expectEqual(rule(strict: true).verdict(.degraded, expiring), .doesNotHold)
         try expectEqual(rule("certificate-expiring").verdict(.degraded, expiring), .doesNotHold)
         try expectEqual(rule("loss,tls/certificate-expiring").verdict(.degraded, expiring), .doesNotHold)
-        try expectEqual(rule("http/certificate-expiring,loss").verdict(.degraded, expiring), .holds)
+        try expectEqual(rule("http/timeout,loss").verdict(.degraded, expiring), .holds)
         // The other results stay.
         for state in [ServerState.up, .down, .unreachable, .unknown] {
             try expectEqual(rule("loss", strict: true).verdict(state, nil), StatusDocument.Verdict(state))
@@ -44,7 +44,22 @@ import Testing
         }
     }
 
-    @Test(arguments: ["", ",", "loss,", "los", "tls/", "tsl/reset"]) func `a code that no cause has is an error`(list: String) {
+    @Test func `a layer takes its own codes only, so that no check waits for a cause that cannot exist`() throws {
+        for (layer, codes) in Cause.Code.byLayer {
+            for code in Cause.Code.allCases {
+                let text = "\(layer)/\(code)"
+                guard !codes.contains(code) else {
+                    #expect(try rule(text).names(Cause(layer, code, detail: "")))
+                    continue
+                }
+                #expect(throws: FailureRule.ParseError.self, "\(text)") { try rule(text) }
+            }
+        }
+    }
+
+    @Test(arguments: ["", ",", "loss,", "los", "tls/", "tsl/reset", "/loss"]) func `a code that no cause has is an error`(
+        list: String
+    ) {
         #expect(throws: FailureRule.ParseError.self) { try rule(list) }
     }
 }

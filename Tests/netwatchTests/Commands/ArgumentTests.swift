@@ -54,6 +54,12 @@ import Testing
             "wait --fail-on loss,frobnicate a:1",
             "--fail-on loss,frobnicate: 'frobnicate' is no code of a cause; docs/command-line.md lists them"
         ),
+        (
+            "status --fail-on http/certificate-expiring a:1",
+            "--fail-on http/certificate-expiring: no cause is 'http/certificate-expiring'; write tls/certificate-expiring"
+        ),
+        ("wait --fail-on loss,link/loss a:1", "--fail-on loss,link/loss: no cause is 'link/loss'; write quality/loss"),
+        ("why --fail-on tls/timeout a:1", "--fail-on tls/timeout: no cause is 'tls/timeout'; write tcp/timeout or http/timeout"),
         ("status --fail-on loss, a:1", "--fail-on loss,: write codes of causes, as in certificate-expiring,quality/loss"),
         ("watch --time local --json", "--time --json: the times of JSON are always UTC"),
         (
