@@ -193,6 +193,29 @@ public final class Program: Sendable {
         try signal(SIGWINCH)
     }
 
+    /// Types text on an output of kind ``Output/terminal``, as a person does: `\u{3}` is Ctrl-C.
+    public func typeIn(_ text: String) throws {
+        let bytes = Array(text.utf8)
+        guard let terminalEnd, Glibc.write(terminalEnd.number, bytes, bytes.count) == bytes.count else {
+            throw LabError("\(name): its output is no terminal, or is closed")
+        }
+    }
+
+    /// Reads up to a text, such as a prompt, which needs no newline. - Throws: if it does not come in time.
+    public func read(upTo text: String, within limit: Duration = .seconds(120)) throws {
+        let deadline = Deadline(in: limit)
+        try lines.withLock { reader in
+            guard reader != nil else { throw LabError("\(name): its output is no pipe, or is closed") }
+            do {
+                guard try reader?.skip(upTo: text, deadline) == true else {
+                    throw LabError("\(name): no '\(text)' before the end")
+                }
+            } catch is NoLine {
+                throw LabError("\(name): no '\(text)' within \(limit); stderr: \(standardError)")
+            }
+        }
+    }
+
     /// Closes the reading end, as `| head -1` does after the first line.
     public func closeOutput() {
         lines.withLock { $0 = nil }
@@ -283,12 +306,28 @@ private struct LineReader {
                 defer { pending = [] }
                 return pending.isEmpty ? nil : String(decoding: pending, as: UTF8.self)
             }
-            guard try deadline.await(descriptor.number) else { throw NoLine() }
-            var buffer = [UInt8](repeating: 0, count: 65536)
-            let count = read(descriptor.number, &buffer, buffer.count)
-            if count > 0 { pending += buffer[..<count] }
-            // A terminal whose other side is closed gives EIO instead of an end.
-            if count == 0 || (count < 0 && errno != EINTR) { ended = true }
+            try fill(deadline)
         }
+    }
+
+    /// Drops everything up to the end of a text. Returns whether the text came before the end.
+    mutating func skip(upTo text: String, _ deadline: Deadline) throws -> Bool {
+        while true {
+            if let range = pending.firstRange(of: Array(text.utf8)) {
+                pending.removeSubrange(..<range.upperBound)
+                return true
+            }
+            if ended { return false }
+            try fill(deadline)
+        }
+    }
+
+    private mutating func fill(_ deadline: Deadline) throws {
+        guard try deadline.await(descriptor.number) else { throw NoLine() }
+        var buffer = [UInt8](repeating: 0, count: 65536)
+        let count = read(descriptor.number, &buffer, buffer.count)
+        if count > 0 { pending += buffer[..<count] }
+        // A terminal whose other side is closed gives EIO instead of an end.
+        if count == 0 || (count < 0 && errno != EINTR) { ended = true }
     }
 }
