@@ -44,11 +44,52 @@ import Testing
         for isUnicode in [true, false] {
             let lines = lines(targets, columns: columns, rows: rows, isUnicode: isUnicode)
             #expect(lines.count < max(rows, 4))
-            // The columns of numbers and the shortest name need 57 columns.
-            #expect(lines.allSatisfy { DisplayWidth.columns($0) < max(columns, 58) })
+            #expect(lines.allSatisfy { DisplayWidth.columns($0) < columns }, "\(lines)")
             #expect(isUnicode || lines.joined().utf8.allSatisfy { $0 < 0x7f })
         }
-        #expect(lines(targets, rows: 8).contains("and 5 more"))
+        #expect(lines(targets, columns: 120, rows: 8).contains("and 5 more"))
+        expectEqual(
+            lines(targets, columns: 50, rows: 9).suffix(3),
+            ["a-rather-long-name-2.example:443", "      50 %       -   1.000   1.000   2.000", "and 7 more"])
+    }
+
+    @Test func `a narrow terminal loses columns before names`() {
+        let targets = [statistics("198.51.100.10:443", 1), statistics("198.51.100.11:443", 2)]
+        expectEqual(
+            lines(targets, columns: 60),
+            [
+                "2 targets, every 1s, 1 sent in 4.0s, times in ms; Ctrl-C",
+                "  prints the summary",
+                "target               loss    last     min  median     p95",
+                "198.51.100.10:443     0 %   1.000   1.000   1.000   1.000",
+                "198.51.100.11:443     0 %   2.000   2.000   2.000   2.000",
+            ])
+        expectEqual(
+            lines(targets, columns: 42).suffix(3),
+            [
+                "target               loss    last  median",
+                "198.51.100.10:443     0 %   1.000   1.000",
+                "198.51.100.11:443     0 %   2.000   2.000",
+            ])
+        expectEqual(
+            lines(targets, columns: 40).suffix(5),
+            [
+                "      loss    last     min  median",
+                "198.51.100.10:443",
+                "       0 %   1.000   1.000   1.000",
+                "198.51.100.11:443",
+                "       0 %   2.000   2.000   2.000",
+            ])
+    }
+
+    @Test(arguments: [12, 20, 40, 60, 80, 120]) func `no name is cut, so that rows can be told apart`(columns: Int) {
+        let names = [
+            "192.0.2.9:22", "https://a-very-long-name.of-a-server.example/with/a/path/1",
+            "https://a-very-long-name.of-a-server.example/with/a/path/2",
+        ]
+        let lines = lines(names.map { statistics($0, 1) }, columns: columns, rows: 60)
+        for name in names { #expect(lines.joined().contains(name), "\(lines)") }
+        #expect(lines.allSatisfy { DisplayWidth.columns($0) < columns }, "\(lines)")
     }
 
     @Test func `percentiles are those of the newest thousand probes, and the limits those of all`() {
