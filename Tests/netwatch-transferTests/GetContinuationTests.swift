@@ -17,6 +17,8 @@ import Testing
         let source = try FileSource(size: 1_000_000)
         source.change { $0.stopsAt = 600_000 }
         let program = try folder.get(source.url, environment: ["TERM": "dumb"], output: .terminal, errors: .output)
+        // The complete sentence in one line.
+        try program.resize(columns: 200)
         _ = try program.nextLine { $0.contains("big.bin: from ") }
         try await source.server.awaitSeen { $0.sentBodyBytes >= 600_000 }
         try await awaitPartialFile(of: 600_000)

@@ -68,6 +68,54 @@ import Testing
         for _ in 0..<2 { #expect(try plain.nextLine()?.contains("\u{1b}") == false) }
     }
 
+    /// The lines of a terminal without control sequences.
+    private func shown(_ lines: [String]) -> [String] {
+        lines.map { $0.replacing(/\u{1b}\[[0-9;]*[A-Za-z]/, with: "").filter { $0 != "\r" } }
+    }
+
+    private func expectWrapped(_ lines: [String], _ text: String) {
+        #expect(lines.allSatisfy { $0.count < 80 }, "\(lines)")
+        let words = lines.flatMap { $0.split(separator: " ") }.joined(separator: " ")
+        #expect(words.contains(text), "\(lines)")
+    }
+
+    /// Nothing listens on this port.
+    private static let cause = "tcp/refused: this machine (127.0.0.1) refuses connections to port 1"
+
+    @Test(
+        arguments: [
+            (["wait", "--timeout", "100ms"], ["127.0.0.1:1"], cause),
+            (["wait", "-v", "--timeout", "100ms"], ["127.0.0.1:1"], cause),
+            (["probe", "-c", "1"], ["127.0.0.1:1"], cause),
+            (
+                ["get", "--timeout", "100ms", "-o"],
+                ["/nowhere/a-file", "http://127.0.0.1:1/a-name-that-is-a-little-longer/than-usual"],
+                "No such file or directory"
+            ),
+            (
+                ["watch", "--targets"], ["/nowhere/a-file-with-a-rather-long-name-in-a-directory/targets"],
+                "No such file"
+            ),
+        ], ["xterm", "dumb"])
+    func `errors and causes on a terminal are broken at words`(
+        command: (options: [String], operands: [String], text: String), terminal: String
+    ) throws {
+        let program = try Program(
+            [Programs.netwatch] + command.options + command.operands, environment: ["TERM": terminal, "LC_ALL": "C.UTF-8"],
+            output: .terminal, errors: .output)
+        try expectWrapped(shown(program.remainingLines()), command.text)
+    }
+
+    @Test func `the summary after --live is broken at words`() throws {
+        let program = try netwatch(
+            "probe", "--live", "--interval", "100ms", "127.0.0.1:1", environment: ["TERM": "xterm", "LC_ALL": "C.UTF-8"],
+            output: .terminal)
+        _ = try program.nextLine { $0.contains("tcp/refused") }
+        try program.signal(SIGINT)
+        _ = try program.nextLine { $0.contains("sent  ok") }
+        try expectWrapped(shown(program.remainingLines()), Self.cause)
+    }
+
     @Test func `a replay writes the identical stream`() throws {
         let directory = try Directory()
         let file = "\(directory.path)/recording"

@@ -1,6 +1,7 @@
 import Glibc
 
-/// Messages for a person on standard error: one line each, in one write(2).
+/// Messages for a person on standard error: one line each, broken at words on a
+/// terminal, in one write(2).
 package enum StandardError {
     package static func report(_ failure: Failure) {
         write(line: failure.line)
@@ -14,7 +15,14 @@ package enum StandardError {
         write(line: "netwatch: netlink: the system refuses it or its events; interfaces and routes are polled every 2s instead")
     }
 
-    private static func write(line: String) { write("\(line)\n") }
+    /// Writes a line. On a terminal it is broken at words.
+    package static func write(line: String) { write(lines(line).map { "\($0)\n" }.joined()) }
+
+    /// Returns the lines of a message: on a terminal as many as its width needs, otherwise one.
+    package static func lines(_ line: String) -> [String] {
+        guard isatty(STDERR_FILENO) == 1 else { return [line] }
+        return WrappedText.lines(line, columns: max(1, TerminalSize.columns(of: STDERR_FILENO) - 1), indentation: 2)
+    }
 
     /// Writes text without a newline of its own, for the display of a terminal.
     package static func write(_ text: String) {

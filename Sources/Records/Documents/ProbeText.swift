@@ -59,24 +59,31 @@ package struct ProbeText {
         return [report.address.map { "from \($0)" }, resolved, lost].compactMap { $0 }.joined(separator: ", ")
     }
 
-    /// Returns the table of the results, after an empty line.
+    /// Returns the table of the results, after an empty line. If a row is wider than the terminal, the target has a line of its own above its
+    /// numbers; if these are still wider, the last columns are left out.
     package func summary(_ targets: [ProbeStatistics]) -> [String] {
         let heads = ["target", "sent", "ok", "loss", "min", "median", "max", "jitter"]
         let rows = targets.map(cells)
         let widths = heads.indices.map { column in
             ([heads] + rows).lazy.map { DisplayWidth.columns($0[column]) }.max() ?? 0
         }
+        func isTooWide(_ width: Int) -> Bool { columns.map { width >= $0 } ?? false }
+        let isNameAbove = isTooWide(widths.reduce(0) { $0 + 2 + $1 } - 2)
+        var count = heads.count
+        // Two spaces before each number. The targets, `sent`, `ok` and `loss` stay.
+        while isNameAbove, count > 4, isTooWide(widths[1..<count].reduce(0) { $0 + 2 + $1 }) { count -= 1 }
+        /// The numbers of a row, behind the target if there is room for both.
         func line(_ cells: [String]) -> String {
-            zip(cells, widths).enumerated().map { column, cell in
-                column == 0 ? TextStyle.pad(cell.0, cell.1) : rightAligned(cell.0, cell.1)
-            }.joined(separator: "  ")
+            let numbers = (1..<count).map { "  " + rightAligned(cells[$0], widths[$0]) }.joined()
+            return isNameAbove ? numbers : TextStyle.pad(cells[0], widths[0]) + numbers
         }
-        var lines = [""] + wrapped(style.paint(line(heads), .dim), indentation: 4)
+        var lines = ["", style.paint(line(heads), .dim)]
         for (target, row) in zip(targets, rows) {
             let cause = target.cause.map { "  " + style.paint($0.sentence, target.ok == 0 ? .bad : .uncertain) } ?? ""
-            if let columns, DisplayWidth.paintedColumns(line(row) + cause) >= columns {
+            if isNameAbove { lines.append(row[0]) }
+            if isTooWide(DisplayWidth.paintedColumns(line(row) + cause)) {
                 // The cause has lines of its own below the row.
-                lines += wrapped(line(row), indentation: 4) + (cause.isEmpty ? [] : wrapped(cause, indentation: 4))
+                lines += [line(row)] + wrapped(cause, indentation: 4)
             } else {
                 lines.append(line(row) + cause)
             }

@@ -33,7 +33,7 @@ struct LiveDisplay {
         self.rows = rows
     }
 
-    /// Returns the text to write. `permanent` lines stay above the display.
+    /// Returns the text to write. `permanent` lines stay above the display, broken at words if they are too wide.
     mutating func frame(
         _ statuses: [TransferStatus], permanent: [String] = [], isFresh: Bool = false, at now: Moment
     ) -> String {
@@ -46,7 +46,8 @@ struct LiveDisplay {
         if active.count > lines.count {
             lines.append(DisplayWidth.cut("and \(active.count - lines.count) more", to: columns - 1, isUnicode: style.isUnicode))
         }
-        return block.frame(permanent: permanent, live: Array(lines), columns: columns, isFresh: isFresh)
+        let above = permanent.flatMap { WrappedText.lines($0, columns: max(1, columns - 1), indentation: 2) }
+        return block.frame(permanent: above, live: Array(lines), columns: columns, isFresh: isFresh)
     }
 
     /// Returns the permanent line for a finished transfer.

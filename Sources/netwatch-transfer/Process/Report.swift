@@ -64,7 +64,9 @@ final class Report {
         if display != nil { draw(statuses, permanent: [failure.line], at: now) } else { write(failure.line) }
     }
 
-    private func write(_ line: String) { standardError?.append(line: Array(line.utf8)) }
+    private func write(_ line: String) {
+        for line in StandardError.lines(line) { standardError?.append(line: Array(line.utf8)) }
+    }
 
     /// Redraws the display, and writes records of progress.
     func refresh(_ statuses: [TransferStatus], at now: Moment) {

@@ -117,9 +117,13 @@ final class ProbeWriter {
             dropped += 1
             return
         }
-        // The user may have changed the terminal's size.
-        if isatty(output.descriptor) == 1 { text.columns = TerminalSize.columns(of: output.descriptor) }
+        measure(output)
         for line in text.lines(report, number: number) { output.append(line: Array(line.utf8)) }
+    }
+
+    /// Reads the terminal's size, which the user may have changed.
+    private func measure(_ output: StandardOutput) {
+        if isatty(output.descriptor) == 1 { text.columns = TerminalSize.columns(of: output.descriptor) }
     }
 
     /// The time of the next frame; `nil` without a table.
@@ -157,6 +161,7 @@ final class ProbeWriter {
                 output.append(display.block.frame(live: [], columns: display.table.columns, isFresh: display.isFresh))
             }
             if dropped > 0 { output.append(line: Array("\(dropped) lines dropped: the reader did not keep up".utf8)) }
+            measure(output)
             for line in text.summary(summary.targets) { output.append(line: Array(line.utf8)) }
         }
         try output.flush()

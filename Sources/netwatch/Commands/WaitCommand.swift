@@ -101,9 +101,18 @@ private final class WaitReport {
         if isLive, Terminal.isInBackground() { return now.advanced(by: .seconds(1)) }
         progress.columns = TerminalSize.columns(of: STDERR_FILENO)
         let (text, next) = progress.text(condition, at: now)
-        StandardError.write(text)
+        write(text)
         return next
     }
 
-    func end(_ condition: WaitCondition) { StandardError.write(progress.end(condition, at: Clock.now)) }
+    func end(_ condition: WaitCondition) { write(progress.end(condition, at: Clock.now)) }
+
+    private func write(_ text: String) {
+        // A terminal that cannot be redrawn has lines too.
+        if isLive {
+            StandardError.write(text)
+        } else {
+            text.split(separator: "\n").forEach { StandardError.write(line: String($0)) }
+        }
+    }
 }

@@ -107,6 +107,33 @@ import Testing
             LiveLinesTests.words(lines).suffix(5), ["tcp/refused:", "192.0.2.9", "refuses", "port", "22"])
     }
 
+    @Test func `the numbers of a row stay in one line on a narrow terminal`() {
+        func summary(_ columns: Int) -> [String] {
+            ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle(), columns: columns).summary([
+                Self.statistics(10, nil)
+            ])
+        }
+        expectEqual(
+            summary(80),
+            [
+                "", "target        sent  ok  loss       min    median       max  jitter",
+                "192.0.2.9:22     2   1  50 %  10.00 ms  10.00 ms  10.00 ms       -",
+                "  tcp/refused: 192.0.2.9 refuses port 22",
+            ])
+        expectEqual(
+            summary(60),
+            [
+                "", "  sent  ok  loss       min    median       max  jitter", "192.0.2.9:22",
+                "     2   1  50 %  10.00 ms  10.00 ms  10.00 ms       -", "  tcp/refused: 192.0.2.9 refuses port 22",
+            ])
+        expectEqual(
+            summary(40),
+            [
+                "", "  sent  ok  loss       min    median", "192.0.2.9:22", "     2   1  50 %  10.00 ms  10.00 ms",
+                "  tcp/refused: 192.0.2.9 refuses port", "    22",
+            ])
+    }
+
     @Test(arguments: [
         (Duration.zero, "0.000 ms"), (.nanoseconds(412_900), "0.412 ms"), (.microseconds(9_999), "9.999 ms"),
         (.microseconds(10_000), "10.00 ms"), (.microseconds(123_456), "123.4 ms"), (.milliseconds(3_061), "3.06 s"),
