@@ -51,10 +51,14 @@ struct Netwatch: ParsableCommand {
         if let separate = SeparateProgram.find(arguments) { throw separate.program.replaceThisProgram(separate.arguments) }
         let (split, program) = try splitProgram(arguments)
         let arguments = split.first == "watch" ? OptionalValue.complete(split, option: "--connect", hasOperands: true) : split
-        try CommandProgram.run(Netwatch.self, TargetArguments.join(arguments)) { command in
-            guard var wait = command as? WaitCommand else { return command }
-            wait.command = program
-            return wait
+        do {
+            try CommandProgram.run(Netwatch.self, TargetArguments.join(arguments)) { command in
+                guard var wait = command as? WaitCommand else { return command }
+                wait.command = program
+                return wait
+            }
+        } catch let failure as Failure where split.first == "wait" && program.isEmpty {
+            throw WaitCommand.explaining(failure, arguments)
         }
     }
 

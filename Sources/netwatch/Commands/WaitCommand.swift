@@ -82,6 +82,31 @@ struct WaitCommand: ParsableCommand {
     }
 }
 
+extension WaitCommand {
+    /// Returns the failure of a command line without `--`, with a hint if the fault is in the words of a command.
+    static func explaining(_ failure: Failure, _ arguments: [String]) -> Failure {
+        guard failure.code == ExitCode.usage else { return failure }
+        var hasTarget = false
+        for (index, word) in arguments.enumerated().dropFirst() where !word.hasPrefix("-") {
+            if (try? Endpoint(word)) != nil {
+                hasTarget = true
+                continue
+            }
+            // A path is no host. Any other word may be one whose port was forgotten, unless a target comes before it.
+            let isPath = word.contains("/") && !word.contains("://")
+            guard isPath || hasTarget else { continue }
+            let isRefused = failure.message.hasPrefix("target '\(word)': ")
+            // The word may be the value of an option, and the unknown option then has another reason.
+            let isBeforeOption = failure.message.hasPrefix("wait: unknown option") && !arguments[index - 1].hasPrefix("-")
+            guard isRefused || isBeforeOption else { continue }
+            let hint = "a command follows '--': write -- \(word)"
+            guard isRefused, !isPath else { return .usage("wait '\(word)'", "it is no target; \(hint)") }
+            return Failure(failure.code, "\(failure.message); \(hint)")
+        }
+        return failure
+    }
+}
+
 /// The lines about the progress of `wait` on standard error. They are written at once: nobody reads them later.
 private final class WaitReport {
     private var progress: WaitProgress

@@ -66,6 +66,18 @@ import Testing
             "probe --time gmt a:1",
             "probe: the value 'gmt' is invalid for '--time <when>'. Please provide one of 'relative', 'local' or 'utc'; see 'netwatch probe --help'"
         ),
+        ("wait a:1 ./migrate", "wait './migrate': it is no target; a command follows '--': write -- ./migrate"),
+        ("wait ./migrate", "wait './migrate': it is no target; a command follows '--': write -- ./migrate"),
+        (
+            "wait --timeout 30s a:1 b:2 /bin/echo hi",
+            "wait '/bin/echo': it is no target; a command follows '--': write -- /bin/echo"
+        ),
+        ("wait a:1 make", "target 'make': port: is missing; write make:PORT; a command follows '--': write -- make"),
+        ("wait a:1 kubectl apply -f x", "wait 'kubectl': it is no target; a command follows '--': write -- kubectl"),
+        ("wait a:1 ./serve --port 1", "wait './serve': it is no target; a command follows '--': write -- ./serve"),
+        ("wait make", "target 'make': port: is missing; write make:PORT"),
+        ("wait a:1 make -- true", "target 'make': port: is missing; write make:PORT"),
+        ("wait --timeout 30s --ani a:1", "wait: unknown option '--ani'. Did you mean '--any'? See 'netwatch wait --help'"),
         ("wait a:1 --", "wait --: the command is missing; write -- COMMAND"),
         ("record", "record: missing expected argument '<file>'; see 'netwatch record --help'"),
         ("status a:1 b", "target 'b': port: is missing; write b:PORT"),
