@@ -61,6 +61,7 @@ package enum CommandProgram {
     /// Converts the parser's message to one line in the program's format.
     package static func usageFailure(_ message: String, command: String?) -> Failure {
         let command = command.flatMap { $0.hasPrefix("-") ? nil : $0 }
+        if let failure = ForeignOption.failure(message, command: command) { return failure }
         var why = message.split(separator: "\n").joined(separator: " ")
         while why.hasSuffix(".") { why.removeLast() }
         if let first = why.first, why.dropFirst().first?.isLowercase ?? false { why = first.lowercased() + why.dropFirst() }

@@ -1,0 +1,29 @@
+/// The options that some commands have and others do not, with the reason. The parser alone would suggest an option with a similar name.
+enum ForeignOption {
+    private static let probing: Set<String> = ["watch", "status", "probe", "why", "wait", "record", "serve"]
+    private static let transfers: Set<String> = ["get", "put"]
+
+    private static let reasons: [(commands: Set<String>, options: Set<String>, reason: String)] = [
+        (
+            probing, ["--cert", "--key"],
+            "only get and put have it; probes show no client certificate, and report tls/client-certificate-required"
+        ),
+        (
+            probing, ["--proxy", "--noproxy"],
+            "only get and put have it; probes examine the path to the server itself, so name the proxy as the target, PROXY:PORT"
+        ),
+        (transfers, ["--insecure"], "only probes have it; get and put trust another authority with --cafile"),
+        (
+            transfers, ["--crlfile", "--expect-status", "--expect-body", "--certificate-days"],
+            "only probes have it: those of watch, status, wait, why and probe"
+        ),
+    ]
+
+    /// Returns the failure for the parser's message about an unknown option; `nil` if no other command has that option.
+    static func failure(_ message: String, command: String?) -> Failure? {
+        guard let command, message.lowercased().hasPrefix("unknown option '") else { return nil }
+        let option = String(message.drop { $0 != "'" }.dropFirst().prefix { $0 != "'" && $0 != "=" })
+        return reasons.first { $0.commands.contains(command) && $0.options.contains(option) }
+            .map { .usage("\(command) \(option)", $0.reason) }
+    }
+}
