@@ -93,7 +93,9 @@ import Testing
         (["-H", "Content-Length: 3"], 64, "Content-Length"), (["-H", "@empty\u{1}"], 66, "cannot be read"),
         (["--key", "k.pem"], 64, "it needs --cert"), (["--cert", "empty"], 65, "empty"),
         (["--cafile", "missing"], 66, "missing"),
-        (["--proxy", "gopher://a"], 64, "proxy"),
+        (["--proxy", "gopher://a"], 64, "--proxy: give http://"), (["--proxy", "a:1"], 64, "--proxy: give http://"),
+        (["--proxy", "http://u:s3cret@h:99999"], 64, "--proxy: the port is not a number from 1 to 65535"),
+        (["--proxy", "http://u:s3cret@:1"], 64, "--proxy: the host is missing"),
     ])
     func `a wrong option is one line`(_ arguments: [String], _ code: Int32, _ text: String) throws {
         try write("", to: "empty")
@@ -101,5 +103,17 @@ import Testing
         try expectEqual(program.wait(), code, "\(program.ending)")
         #expect(program.standardError.contains(text), "\(program.standardError)")
         expectEqual(program.standardError.split(separator: "\n").count, 1, "\(program.standardError)")
+        #expect(!program.standardError.contains("s3cret"))
+    }
+
+    @Test func `a malformed proxy of the environment ends get at once, unless the server needs none`() throws {
+        let server = try TestServer { _ in StubResponse(body: "hello") }
+        let environment: [String: String?] = ["http_proxy": "http://u:s3cret@h:99999", "no_proxy": nil, "NO_PROXY": nil]
+        let refused = try get(server.origin, environment: environment)
+        expectEqual(refused.code, 64)
+        #expect(
+            refused.errors.contains("(http_proxy, https_proxy, all_proxy): the port is not a number")
+                && !refused.errors.contains("s3cret"))
+        try expectEqual(get("--noproxy", "127.0.0.1", server.origin, environment: environment).code, 0)
     }
 }

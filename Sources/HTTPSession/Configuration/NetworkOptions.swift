@@ -65,12 +65,11 @@ package struct NetworkOptions: Sendable {
             }
         }
         if case .explicit(let proxy, _) = configuration.proxy {
-            let schemes = ["http://", "https://", "socks4://", "socks4a://", "socks5://", "socks5h://"]
+            if let problem = ProxyText.problem(proxy) { throw HTTPSessionError(.invalidConfiguration, "proxy: \(problem)") }
             try check(
                 // libcurl decodes the user name and writes it into a Digest response without escapes, a DEL too.
-                schemes.contains { proxy.hasPrefix($0) } && !proxy.hasControlCharacter
-                    && PercentEscaping.unescape(proxy)?.hasControlCharacter != true,
-                "proxy: give http://, https://, socks4://, socks4a://, socks5:// or socks5h:// and a host")
+                !proxy.hasControlCharacter && PercentEscaping.unescape(proxy)?.hasControlCharacter != true,
+                "proxy: it has a control character")
         }
         for text in [configuration.interface, configuration.unixSocketPath].compactMap(\.self) {
             try check(

@@ -216,7 +216,7 @@ extension SessionConfiguration {
         /// words of `no_proxy` are the same, separated by commas or spaces.
         ///
         /// The scheme is `http://`, `https://`, `socks4://`, `socks5://`, `socks4a://` or `socks5h://`. Proxies of the last two schemes resolve the
-        /// names.
+        /// names. Another scheme, a missing host or an invalid port is ``HTTPSessionError/Code/invalidConfiguration``.
         case explicit(String, except: [String] = [])
     }
 

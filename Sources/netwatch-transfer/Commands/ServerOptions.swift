@@ -62,6 +62,7 @@ struct ServerOptions: ParsableArguments {
         // Read when the session is made.
         if let noproxy { for name in ["no_proxy", "NO_PROXY"] { setenv(name, noproxy, 1) } }
         if let proxy {
+            if let problem = ProxyText.problem(proxy) { throw .usage("--proxy", problem) }
             let environment = ProcessInfo.processInfo.environment
             let exceptions = ["no_proxy", "NO_PROXY"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
             let hosts = exceptions.split { $0 == "," || $0.isWhitespace }

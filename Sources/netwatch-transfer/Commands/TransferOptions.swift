@@ -73,6 +73,9 @@ struct TransferOptions: ParsableArguments {
         configuration.additionalHeaderFields[.userAgent] = "netwatch/\(CommandProgram.version)"
         var settings = Transfers.Settings(parallel: parallel)
         try server.apply(to: &configuration, &settings.tls)
+        if let problem = configuration.proxy.problem(for: urls) {
+            throw .usage("the proxy of the environment (http_proxy, https_proxy, all_proxy)", problem)
+        }
         // The program writes its own messages instead of the library's log.
         configuration.logger = Logger(label: "netwatch-\(command)") { _ in SwiftLogNoOpLogHandler() }
         configuration.name = "netwatch-\(command)"
