@@ -49,7 +49,7 @@ import Testing
 
     @Test func `-H sends fields of arguments and of a file`() throws {
         let server = try TestServer { _ in StubResponse(body: "hello") }
-        try write("X-Two: 2\n\nX-Three:\n", to: "fields")
+        try write("X-Two: 2\n\nX-Three;\n", to: "fields")
         try expectEqual(get("-H", "X-One: a: b", "-H", "@fields", "-H", "User-Agent: mine", server.origin).code, 0)
         let request = try #require(server.requests.first)
         expectEqual(["x-one", "x-two", "x-three", "user-agent"].map { request.values($0) }, [["a: b"], ["2"], [""], ["mine"]])
@@ -90,8 +90,26 @@ import Testing
         (["-H", "no field"], 64, "-H 'no…': write a field as 'Name: value'"),
         (["-H", "Authorization: Bearer s3cret\u{7}"], 64, "-H 'Authorization…': the value has characters"),
         (["-H", "Range: bytes=0-1"], 64, "the transfer sets this field itself"),
-        (["-H", "Content-Length: 3"], 64, "Content-Length"), (["-H", "@empty\u{1}"], 66, "cannot be read"),
-        (["--key", "k.pem"], 64, "it needs --cert"), (["--cert", "empty"], 65, "empty"),
+        (["-H", "Content-Length: 3"], 64, "-H 'Content-Length…': the transfer sets this field itself"),
+        (["-H", "Transfer-Encoding: chunked"], 64, "-H 'Transfer-Encoding…': the transfer sets this field itself"),
+        (["-H", "Host: a", "-H", "Host: b"], 64, "-H 'Host…': this field may occur only once"),
+        (["-H", "Proxy-Authorization: Basic s3cret"], 64, "-H 'Proxy-Authorization…': the server would receive it too"),
+        (["-H", "Accept:"], 64, "-H 'Accept…': the value is missing; 'Accept;' sends the field without one"),
+        (["-H", "@empty"], 65, "-H @empty: the file has no field"), (["-H", "@empty\u{1}"], 66, "cannot be read"),
+        (["--insecure"], 64, "get --insecure: only probes have it; get and put trust another authority with --cafile"),
+        (["--key", "k.pem"], 64, "it needs --cert"),
+        (["--cert", "empty"], 65, "--cert empty: has no certificate that can be read"),
+        (["--cert", "missing"], 66, "--cert missing: cannot be read"),
+        (
+            ["--cert", "c.pem"], 65,
+            "--cert c.pem: has no private key that can be read without a passphrase; name the file of the key with --key"
+        ),
+        (["--cert", "c.pem", "--key", "missing"], 66, "--key missing: cannot be read"),
+        (["--cert", "c.pem", "--key", "empty"], 65, "--key empty: has no private key that can be read without a passphrase\n"),
+        (
+            ["--cert", "c.pem", "--key", "other.key"], 65,
+            "--key other.key: the private key does not belong to the certificate of c.pem"
+        ),
         (["--cafile", "missing"], 66, "missing"),
         (["--proxy", "gopher://a"], 64, "--proxy: give http://"), (["--proxy", "a:1"], 64, "--proxy: give http://"),
         (["--proxy", "http://u:s3cret@h:99999"], 64, "--proxy: the port is not a number from 1 to 65535"),
@@ -99,6 +117,10 @@ import Testing
     ])
     func `a wrong option is one line`(_ arguments: [String], _ code: Int32, _ text: String) throws {
         try write("", to: "empty")
+        if arguments.contains("c.pem") {
+            try write(SelfSignedCertificate(names: ["client"]).certificate, to: "c.pem")
+            try write(SelfSignedCertificate(names: ["other"]).privateKey, to: "other.key")
+        }
         let program = try folder.run(["get"] + arguments + ["http://127.0.0.1:9/"])
         try expectEqual(program.wait(), code, "\(program.ending)")
         #expect(program.standardError.contains(text), "\(program.standardError)")

@@ -10,6 +10,7 @@ extension Endpoint {
         let text = UserInformation.withoutPassword(text)
         // A search for a text is slow, and nearly no endpoint has a scheme.
         guard text.utf8.contains(UInt8(ascii: "/")), let separator = text.firstRange(of: "://") else {
+            guard !text.utf8.contains(UInt8(ascii: "@")) else { throw userInformation("TCP", "HOST:PORT") }
             let (host, port) = try split(text[...])
             return Values(host: host, port: port, scheme: .tcp, path: nil, text: nil)
         }
@@ -22,10 +23,8 @@ extension Endpoint {
         let end = remainder.firstIndex { "/?#".contains($0) } ?? remainder.endIndex
         let (authority, path) = (remainder[..<end], remainder[end...])
         guard !authority.contains("@") else {
-            throw ParseError(
-                description: scheme.usesHTTP
-                    ? "host: a user name or password in a URL is not accepted"
-                    : "port: '\(authority)' does not belong to a TCP target; write \(name)://HOST:PORT")
+            guard scheme.usesHTTP else { throw userInformation(name.uppercased(), "\(name)://HOST:PORT") }
+            throw ParseError(description: "host: a user name or password in a URL is not accepted")
         }
         guard scheme.usesHTTP || path.isEmpty else {
             throw ParseError(
@@ -33,6 +32,10 @@ extension Endpoint {
         }
         let (host, port) = try split(authority, defaultPort: scheme.defaultPort, isURL: scheme.usesHTTP)
         return Values(host: host, port: port, scheme: scheme, path: scheme.usesHTTP ? try requestTarget(path) : nil, text: nil)
+    }
+
+    private static func userInformation(_ kind: String, _ form: String) -> ParseError {
+        ParseError(description: "host: a user name or password does not belong to a \(kind) target; write \(form)")
     }
 
     /// Returns the path and the query in the form of RFC 9112 section 3.2.1; `nil` for the path `/` alone. A fragment is dropped, and

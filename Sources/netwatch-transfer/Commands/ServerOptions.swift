@@ -37,7 +37,10 @@ struct ServerOptions: ParsableArguments {
     var noproxy: String?
 
     /// Fields that the transfer itself decides about.
-    private static let reserved: Set<String> = ["range", "if-range", "accept-encoding", "content-range", "upload-offset"]
+    private static let reserved: Set<String> = [
+        "range", "if-range", "accept-encoding", "content-range", "upload-offset", "content-length", "transfer-encoding",
+        "connection",
+    ]
 
     /// Applies the options except the user to a session, and the authorities also to the probes that find the cause of a failure.
     ///
@@ -54,9 +57,7 @@ struct ServerOptions: ParsableArguments {
         }
         guard cert != nil || key == nil else { throw .usage("--key \(key ?? "")", "it needs --cert") }
         if let cert {
-            do { configuration.clientIdentity = try ClientIdentity(certificateFile: cert, privateKeyFile: key ?? cert) } catch {
-                throw Failure(access(cert, R_OK) == 0 ? ExitCode.badData : ExitCode.noInput, "--cert: \(error.reason)")
-            }
+            configuration.clientIdentity = try Self.identity(cert, key)
         }
         for field in try request.fields() { try Self.add(field, to: &configuration) }
         // Read when the session is made.
@@ -70,15 +71,41 @@ struct ServerOptions: ParsableArguments {
         }
     }
 
+    /// Reads the client certificate, and its key from the same file or another one. Each is read once: it may be a pipe.
+    private static func identity(_ cert: String, _ key: String?) throws(Failure) -> ClientIdentity {
+        func contents(_ option: String, _ path: String) throws(Failure) -> Data {
+            do { return try TLSProbeSettings.contents(of: path) } catch { throw Failure(option, error) }
+        }
+        let certificate = try contents("--cert", cert)
+        guard (try? Certificate.all(in: certificate))?.isEmpty == false else {
+            throw Failure(ExitCode.badData, "--cert \(cert): has no certificate that can be read")
+        }
+        let privateKey = if let key { try contents("--key", key) } else { certificate }
+        do { return try ClientIdentity(certificate: certificate, privateKey: privateKey) } catch {
+            let place = key.map { "--key \($0)" } ?? "--cert \(cert)"
+            guard error.reason.contains("no private key") else {
+                throw Failure(ExitCode.badData, "\(place): the private key does not belong to the certificate of \(cert)")
+            }
+            let remedy = key == nil ? "; name the file of the key with --key" : ""
+            throw Failure(ExitCode.badData, "\(place): has no private key that can be read without a passphrase\(remedy)")
+        }
+    }
+
     private static func add(_ field: FieldArgument, to configuration: inout SessionConfiguration) throws(Failure) {
         guard let name = HTTPField.Name(field.name) else { throw .usage(field.place, "'\(field.name)' is not a field's name") }
         guard !reserved.contains(name.canonicalName) else { throw .usage(field.place, "the transfer sets this field itself") }
+        guard name != .proxyAuthorization else {
+            throw .usage(field.place, "the server would receive it too; write --proxy with NAME:PASSWORD@ before the host")
+        }
         let sent = HTTPField(name: name, value: field.value)
         guard sent.value.utf8.elementsEqual(field.value.utf8) else {
             throw .usage(field.place, "the value has characters that no field may have")
         }
         if name == .userAgent { configuration.additionalHeaderFields[.userAgent] = nil }
         configuration.additionalHeaderFields.append(sent)
+        guard configuration.additionalHeaderFields.repeatedSingleton == nil else {
+            throw .usage(field.place, "this field may occur only once")
+        }
     }
 
     /// Returns the handlers that answer challenges of the servers of these URLs by the user and the password; `nil` if there is no user.

@@ -111,9 +111,12 @@ import Testing
         ("status http://bob:secret@a/", "target 'http://bob:***@a/': host: a user name or password in a URL is not accepted"),
         (
             "watch --json tls://bob:secret@a:1",
-            "target 'tls://bob:***@a:1': port: 'bob:***@a:1' does not belong to a TCP target; write tls://HOST:PORT"
+            "target 'tls://bob:***@a:1': host: a user name or password does not belong to a TLS target; write tls://HOST:PORT"
         ),
-        ("probe bob:secret@a:1", "target 'bob:***@a:1': host: an IPv6 address needs brackets; write [ADDRESS]:PORT"),
+        (
+            "probe bob:secret@a:1",
+            "target 'bob:***@a:1': host: a user name or password does not belong to a TCP target; write HOST:PORT"
+        ),
         ("why a:1 http://bob:secret@a/", "why: unexpected argument 'http://bob:***@a/'; see 'netwatch why --help'"),
         (
             "watch --count http://bob:secret@a/",
@@ -128,6 +131,7 @@ import Testing
             "--expect-status: '99' is neither a status code from 100 to 599 nor a range like 200-299"
         ),
         ("status -H Accept https://a", "-H 'Accept': write a field as 'Name: value'"),
+        ("status -H Accept: https://a", "-H 'Accept…': the value is missing; 'Accept;' sends the field without one"),
         ("why -H Host:b https://a", "-H 'Host…': header: the probe itself sends 'Host'"),
         (
             "wait --user ada:secret https://a",
