@@ -79,6 +79,6 @@ import Testing
         guard case .probe(_, let report) = Samples.probe(at: 7_199.5) else { return }
         var text = ProbeText(targets: ["192.0.2.9:22"], count: 5, style: TextStyle(), time: times(.local))
         expectEqual(
-            text.lines(report, number: 1), ["2026-08-02T23:59:59.500+02:00 + 192.0.2.9:22  1  1.250 ms  from 192.0.2.9"])
+            text.lines(report, number: 1), ["2026-08-02T23:59:59.500+10:00 + 192.0.2.9:22  1  1.250 ms  from 192.0.2.9"])
     }
 }
