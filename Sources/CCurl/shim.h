@@ -20,6 +20,9 @@ static inline CURLcode netwatch_curl_set_pointer(CURL *easy, int option, void *v
 static inline CURLcode netwatch_curl_set_transfer(CURL *easy, int option, size_t (*value)(char *, size_t, size_t, void *)) {
     return (curl_easy_setopt)(easy, (CURLoption)option, value);
 }
+static inline CURLcode netwatch_curl_set_debug(CURL *easy, int (*value)(CURL *, curl_infotype, char *, size_t, void *)) {
+    return (curl_easy_setopt)(easy, CURLOPT_DEBUGFUNCTION, value);
+}
 static inline CURLcode netwatch_curl_set_seek(CURL *easy, int (*value)(void *, curl_off_t, int)) {
     return (curl_easy_setopt)(easy, CURLOPT_SEEKFUNCTION, value);
 }

@@ -62,7 +62,7 @@ enum CurlFailure {
         case CURLE_RECV_ERROR where evidence.text.hasSuffix("in chunked-encoding"): .badServerResponse
         case CURLE_RECV_ERROR where evidence.text.hasPrefix("Too large response headers"): .badServerResponse
         // A first field line that begins with a space (lib/headers.c, 7.88).
-        case CURLE_BAD_FUNCTION_ARGUMENT where evidence.hasRequested: .badServerResponse
+        case CURLE_BAD_FUNCTION_ARGUMENT where evidence.hasRequested || evidence.usesProxy: .badServerResponse
         case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: .invalidRequest
         case CURLE_COULDNT_RESOLVE_HOST: .cannotFindHost
         case CURLE_COULDNT_RESOLVE_PROXY, CURLE_PROXY: .proxyFailed

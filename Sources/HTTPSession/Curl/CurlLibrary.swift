@@ -21,6 +21,9 @@ enum CurlLibrary {
     /// The features that libcurl was built with, as bits (curl_version_info(3)).
     static var features: Int32 { netwatch_curl_version()?.pointee.features ?? 0 }
 
+    /// Whether a handle keeps a pointer to a field of its last transfer after the field is freed (``FirstFieldWatch``).
+    static let keepsFreedField = version < 0x08_01_00
+
     // Newer than the minimum version. They are defined by number, so that an older header suffices.
     /// `CURLINFO_POSTTRANSFER_TIME_T`, since 8.10.0: the time at which the request was sent completely.
     static let postTransferTimeInfo = Int32(CURLINFO_OFF_T) + 67

@@ -34,7 +34,7 @@ enum CurlSentence {
         case CURLE_BAD_CONTENT_ENCODING: "the response cannot be decompressed"
         case CURLE_WRITE_ERROR: "the response cannot be decompressed: bytes follow the end of its compressed data"
         case CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP_RETURNED_ERROR: "\(peer)'s response is not valid HTTP"
-        case CURLE_BAD_FUNCTION_ARGUMENT where evidence.hasRequested: "\(peer)'s response is not valid HTTP"
+        case CURLE_BAD_FUNCTION_ARGUMENT where evidence.hasRequested || evidence.usesProxy: "\(peer)'s response is not valid HTTP"
         case CURLE_TOO_MANY_REDIRECTS: "there are too many redirects"
         default: textOfOthers(code, evidence)
         }

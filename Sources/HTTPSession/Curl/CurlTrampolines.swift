@@ -13,6 +13,10 @@ enum CurlTrampolines {
         try handle.set(CURLOPT_WRITEDATA, pointer: context)
         try CurlFailure.check(netwatch_curl_set_transfer(raw, Int32(bitPattern: CURLOPT_HEADERFUNCTION.rawValue), header))
         try handle.set(CURLOPT_HEADERDATA, pointer: context)
+        if CurlLibrary.keepsFreedField {
+            try CurlFailure.check(netwatch_curl_set_debug(raw, debug))
+            try handle.set(CURLOPT_DEBUGDATA, pointer: context)
+        }
         try CurlFailure.check(netwatch_curl_set_prereq(raw, beforeRequest))
         try handle.set(CURLOPT_PREREQDATA, pointer: context)
         try CurlFailure.check(netwatch_curl_set_socket_options(raw, socketMade))
@@ -79,6 +83,15 @@ enum CurlTrampolines {
         let buffer = UnsafeRawBufferPointer(start: bytes, count: size * count)
         return transfer._withUnsafeGuaranteedRef { $0.receiveHeader(buffer) }
     }
+
+    private static let debug:
+        @convention(c) (
+            UnsafeMutableRawPointer?, curl_infotype, UnsafeMutablePointer<CChar>?, Int, UnsafeMutableRawPointer?
+        ) -> Int32 = { _, type, bytes, count, context in
+            guard type == CURLINFO_HEADER_IN, let transfer = transfer(context) else { return 0 }
+            transfer.isAboutToKeep(UnsafeMutableRawBufferPointer(start: bytes, count: count))
+            return 0
+        }
 
     private static let read: @convention(c) (UnsafeMutablePointer<CChar>?, Int, Int, UnsafeMutableRawPointer?) -> Int = {
         bytes, size, count, context in

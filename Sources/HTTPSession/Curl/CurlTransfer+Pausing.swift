@@ -26,7 +26,11 @@ extension CurlTransfer {
         isListedToSettle = false
         guard let directions = pauses.applyChange() else { return refusal == nil }
         var mask = CURLPAUSE_CONT
-        if directions.contains(.receiving) { mask |= CURLPAUSE_RECV }
+        if directions.contains(.receiving) {
+            mask |= CURLPAUSE_RECV
+            // During the pause libcurl reads lines and does not deliver them.
+            handle.watchFirstField()
+        }
         if directions.contains(.sending) { mask |= CURLPAUSE_SEND }
         let code = curl_easy_pause(handle.raw, mask)
         guard code != CURLE_BAD_FUNCTION_ARGUMENT else {

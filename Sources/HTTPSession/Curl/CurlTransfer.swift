@@ -116,6 +116,7 @@ final class CurlTransfer {
     /// Removes the references to this attempt from the handle, which libcurl might read after the attempt is released.
     func detach() {
         handle.transfer = nil
+        handle.transferEnded()
         leaveConnection()
         if lines.raw != nil { try? handle.set(CURLOPT_HTTPHEADER, pointer: nil) }
         if proxyLines.raw != nil { try? handle.set(CURLOPT_PROXYHEADER, pointer: nil) }
@@ -191,6 +192,7 @@ final class CurlTransfer {
     /// Receives one header line, or several: libcurl 7.88 delivers the lines that it reads during a pause in one piece when the pause ends.
     func receiveHeader(_ piece: UnsafeRawBufferPointer) -> Int {
         guard let base = piece.baseAddress else { return 0 }
+        if handle.firstField.isNeeded { handle.receivedLines(piece) }
         var start = 0
         while start < piece.count {
             let first = base + start
@@ -219,6 +221,7 @@ final class CurlTransfer {
     }
 
     private func received(_ complete: ResponseHead) -> Bool {
+        guard refusal == nil else { return false }
         guard requests > 0 else {
             tunnelHead = complete
             return mayAnswer(complete)

@@ -16,6 +16,8 @@ final class EasyHandle {
     @exclusivity(unchecked) private(set) var unretainedTransfer: Unmanaged<CurlTransfer>?
     /// The text of libcurl for an error (CURLOPT_ERRORBUFFER).
     let errorText: UnsafeMutablePointer<CChar>
+    // Unchecked: see SessionLoop.
+    @exclusivity(unchecked) var firstField = FirstFieldWatch()
     private let parsedURL = ParsedURL()
     /// The URL that is set; `nil` after a reset.
     private var url: String?

@@ -10,6 +10,11 @@ struct HeadReader {
     private var lastLine = 0
     private var trailerSize = 0
 
+    /// The error of a first field line that begins with a space, by which a sender might hide a field (RFC 9112 section 2.2).
+    static var continuationOfNothing: HTTPSessionError {
+        HTTPSessionError(.badServerResponse, "the response is not valid HTTP: its first field line begins with a space")
+    }
+
     /// Prepares for a line that is about to be added. - Returns: Whether a head begins with it.
     mutating func begins(with line: UnsafeRawBufferPointer) -> Bool {
         let isStatusLine =
@@ -31,7 +36,12 @@ struct HeadReader {
         guard bytes.count + line.count <= HeadReader.maximumSize else {
             throw HTTPSessionError(.badServerResponse, "the response's head is longer than \(HeadReader.maximumSize) bytes")
         }
-        if let first = line.first, first == 0x20 || first == 0x09, lastLine > 0 { unfold() } else { lastLine = bytes.count }
+        if let first = line.first, first == 0x20 || first == 0x09 {
+            guard lastLine > 0 else { throw HeadReader.continuationOfNothing }
+            unfold()
+        } else {
+            lastLine = bytes.count
+        }
         bytes.append(contentsOf: line)
         let isEmpty = line.count == 1 ? line[0] == 0x0A : line.count == 2 && line[0] == 0x0D && line[1] == 0x0A
         guard isEmpty else { return nil }

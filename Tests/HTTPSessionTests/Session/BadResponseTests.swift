@@ -72,6 +72,61 @@ private func peakMemory() throws -> Int {
         expectEqual(error?.reason, "the server's response is not valid HTTP", "\(String(describing: error))")
     }
 
+    /// The responses before the one with the invalid field, and how it comes to them.
+    enum EarlierResponse: String, CaseIterable {
+        case redirect, failure, challenge, request, interim, trailers, otherOptions
+    }
+
+    // libcurl 7.88 keeps a pointer to the last field of an earlier response, which it has freed.
+    @Test(arguments: EarlierResponse.allCases, [" ", "\t"])
+    func `a first field line that begins with whitespace fails as badServerResponse after another response too`(
+        _ earlier: EarlierResponse, _ space: String
+    ) async throws {
+        let count = Counter()
+        let text = "HTTP/1.1 200 OK\r\n\(space)X: folded\r\nContent-Length: 3\r\n\r\nabc"
+        let invalid = StubResponse.raw(.text(text))
+        let invalidAfterInterim = StubResponse.raw(.text("HTTP/1.1 103 Hints\r\n\r\n" + text))
+        let server = try TestServer { _ in
+            guard count.add() % 2 == 1 else { return earlier == .interim ? invalidAfterInterim : invalid }
+            switch earlier {
+            case .redirect: return .redirect(to: "/2").field("X-Long", String(repeating: "x", count: 500))
+            case .failure: return StubResponse(503, fields: ["Retry-After": "0"])
+            case .challenge: return .unauthorized("Basic realm=\"r\"")
+            case .trailers: return StubResponse(body: "abc").chunked(trailers: ["A": "b"])
+            case .request, .interim, .otherOptions: return StubResponse(body: "abc")
+            }
+        }
+        let session = try localSession { $0.retryPolicy.maximumRetries = earlier == .failure ? 1 : 0 }
+        for _ in 0..<10 {
+            let url = earlier == .challenge ? "http://u:p@127.0.0.1:\(server.port)/" : "http://127.0.0.1:\(server.port)/"
+            var request = TransferRequest(url: try #require(URL(string: url)))
+            if [.request, .interim, .trailers, .otherOptions].contains(earlier) {
+                try await expectEqual(session.dataTask(for: request).response.data, Data("abc".utf8))
+            }
+            if earlier == .otherOptions { request.method = .put }
+            let error = await failure(session.dataTask(for: request))
+            expectEqual(error?.code, .badServerResponse, "\(String(describing: error))")
+        }
+    }
+
+    // A proxy's response to CONNECT is read before the connection carries a request.
+    @Test func `a first field line that begins with whitespace fails as badServerResponse in a response to CONNECT`() async throws
+    {
+        let server = try TestServer { _ in StubResponse(body: "abc") }
+        let proxy = try TestServer { _ in .raw(.text("HTTP/1.1 200 OK\r\n X: folded\r\n\r\n")) }
+        let session = try localSession {
+            $0.proxy = .explicit("http://127.0.0.1:\(proxy.port)")
+            $0.retryPolicy = .never
+        }
+        for _ in 0..<3 {
+            var request = TransferRequest(url: server.url())
+            _ = await failure(session.dataTask(for: request))
+            request = TransferRequest(url: try #require(URL(string: "https://127.0.0.1:\(server.port)/")))
+            let error = await failure(session.dataTask(for: request))
+            expectEqual(error?.code, .badServerResponse, "\(String(describing: error))")
+        }
+    }
+
     @Test(arguments: ["-1", "x", ""]) func `an invalid Content-Length is an error`(_ length: String) async throws {
         var reply = StubResponse(fields: ["Content-Length": "\(length)"], body: "hello")
         reply.framing = .asGiven
