@@ -68,7 +68,9 @@ let package = Package(
         .target(
             name: "HTTPSession",
             dependencies: [
-                "ByteComparison", "CCurl", "Certificates", "CLinux", "EventLoop", "InternationalNames", "Pacing", "Reachability",
+                "ByteComparison", "CCurl", "Certificates", "CLinux", "ContentCodings", "EventLoop", "InternationalNames",
+                "Pacing",
+                "Reachability",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -204,7 +206,7 @@ let package = Package(
             name: "HTTPSessionTests",
             dependencies: [
                 "HTTPSession", "HTTPSessionFoundation", "HTTPSessionCompatibility", "HTTPSessionTestKit", "Certificates",
-                "EventLoop", "InternationalNames", "MemoryCertificates",
+                "ContentCodings", "EventLoop", "InternationalNames", "MemoryCertificates",
                 "Pacing", "NetworkLab",
                 "CLinux", "COpenSSL", "CCurl",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

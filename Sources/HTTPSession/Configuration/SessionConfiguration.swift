@@ -127,11 +127,12 @@ public struct SessionConfiguration: Sendable {
     /// the like). Others may be secrets, such as `X-Api-Key`, and are not sent to it unless they are named here. If the redirect leads from
     /// https to http, they are not sent at all. Authorization, Proxy-Authorization, Cookie, Host, Origin and Referer never follow.
     public var forwardedHeaderFields: Set<HTTPField.Name> = []
-    /// Whether compressed responses are decompressed (gzip, deflate, br and zstd, as libcurl supports them); `true` by default.
+    /// Whether compressed responses are decompressed (gzip and deflate; br and zstd if libcurl has loaded their libraries); `true` by default.
     ///
     /// Tasks that keep the response in memory request compression. Streams and downloads to files request none (`Accept-Encoding: identity`), because a
     /// range addresses the compressed bytes. If a server compresses nevertheless, the chunks and the file are decompressed, and a download that is cut
-    /// restarts. With `false`, or with an `Accept-Encoding` of the request, every kind of task has the bytes as they were sent.
+    /// restarts. Compressed data that end early are ``HTTPSessionError/Code/cannotDecodeContent``. With `false`, or with an `Accept-Encoding` of the
+    /// request, every kind of task has the bytes as they were sent.
     public var decompressesResponses = true
     /// Whether redirects from https to http are followed; `false` by default. Credentials and secure cookies are never sent to the http URL.
     public var followsInsecureRedirects = false

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Certificates
+internal import ContentCodings
 internal import EventLoop
 internal import Glibc
 
@@ -63,7 +64,7 @@ final class CurlEngine {
             throw CurlEngine.refusal(error)
         }
         overrides = try LineList(network.overrideLines)
-        codingLines = try LineList([ContentCodings.headerLine(features: CurlLibrary.features)])
+        codingLines = try LineList(["Accept-Encoding: \(ContentDecoder.supported.joined(separator: ", "))"])
         storeHandle = try EasyHandle()
         guard let multi = curl_multi_init(), let share = curl_share_init() else {
             throw HTTPSessionError(.transferFailed, "curl_multi_init: no memory")

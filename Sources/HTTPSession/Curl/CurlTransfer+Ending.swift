@@ -16,6 +16,9 @@ struct ResponseEnding {
     var keepsConnection: Bool { !forbidsReuse && framing != .untilClose && head?.keepsConnection == true }
     /// Whether the exchange is encrypted as far as the server or proxy that the connection leads to.
     var isSecure: Bool { secureConnection != nil }
+    var isUntilClose: Bool { framing == .untilClose }
+    /// The values of Content-Encoding.
+    var codings: [String] { head?.values(of: "content-encoding") ?? [] }
     /// Whether libcurl's counters say how many bytes the response took on the connection.
     var hasKnownSize: Bool {
         switch framing {

@@ -1,5 +1,6 @@
 internal import CCurl
 internal import Certificates
+internal import ContentCodings
 internal import EventLoop
 internal import Glibc
 internal import Reachability
@@ -31,6 +32,9 @@ final class CurlTransfer {
     /// Whether the end of the request's body was provided. libcurl 7.88 asks for it when it has sent the bytes before it.
     private(set) var hasProvidedEnd = false
     private(set) var decodedBytes: Int64 = 0
+    /// The decoder of the response's content; `nil` if it has no coding, or before its first byte.
+    var decoder: ContentDecoder?
+    var hasReadCodings = false
 
     // Unchecked: see SessionLoop.
     @exclusivity(unchecked) private var heads = HeadReader()
@@ -272,10 +276,15 @@ final class CurlTransfer {
     func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard case .accepted(let head) = pauses.receivedBytes() else { return Int(CURL_WRITEFUNC_PAUSE) }
         if let head, !deliver(head) { return 0 }
+        return plan.decompresses ? receiveContent(bytes) : deliver(bytes)
+    }
+
+    /// Delivers bytes of the body. - Returns: Their number, or the value with which the callback pauses or ends the transfer.
+    func deliver(_ bytes: UnsafeRawBufferPointer) -> Int {
         switch receiver.transferReceived(bytes: bytes) {
         case .taken:
             decodedBytes += Int64(bytes.count)
-            checkForCompleteResponse()
+            if decoder == nil { checkForCompleteResponse() }
             return bytes.count
         case .pause:
             pauses.receiverBecameFull()
@@ -389,7 +398,10 @@ final class CurlTransfer {
             if let head = pauses.takePendingHead() { _ = deliver(head) }
             if let refusal { return refusal }
             if let error = surplusFailure() { return error }
-            if hasDeliveredHead { try ending.check() }
+            if hasDeliveredHead {
+                try ending.check()
+                try checkContent()
+            }
             // For libcurl 7.88 the end of the connection completes a head of which a line has arrived.
             return hasDeliveredHead
                 ? nil : HTTPSessionError(.connectionLost, "the connection ended within the head of the response")
@@ -421,7 +433,7 @@ final class CurlTransfer {
         return length >= 0 && length == receivedBodyBytes
     }
 
-    private func checkForCompleteResponse() {
+    func checkForCompleteResponse() {
         guard plan.body != .none, handle.long(CURLINFO_HTTP_VERSION) == Int(CURL_HTTP_VERSION_2_0), isAnswered else { return }
         engine.recordAnswered(self)
     }

@@ -77,8 +77,6 @@ extension TransferPlan {
         // Set also without a proxy and without exceptions: otherwise libcurl would use those of the environment.
         try handle.set(CURLOPT_PROXY, proxy ?? "")
         try handle.set(CURLOPT_NOPROXY, "")
-        // The field is among the attempt's lines, which replace libcurl's own.
-        if decompresses { try handle.set(CURLOPT_ACCEPT_ENCODING, "") }
         if let maximumSendRate { try handle.set(CURLOPT_MAX_SEND_SPEED_LARGE, offset: maximumSendRate) }
         if avoidsHTTP2 { try handle.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1)) }
         if needsFreshConnection || isolatesConnection { try handle.set(CURLOPT_FRESH_CONNECT, true) }

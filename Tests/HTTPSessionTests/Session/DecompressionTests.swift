@@ -157,6 +157,88 @@ import Testing
         #expect(folder.names.allSatisfy { !$0.hasPrefix(".") })
     }
 
+    // MARK: Compressed data that end early
+
+    @Test(arguments: ["gzip", "deflate", "raw deflate", "br", "zstd"])
+    func `compressed data that end early are an error, whatever ends the body`(_ name: String) async throws {
+        let folder = try ScratchDirectory()
+        let session = try localSession { $0.retryPolicy = .never }
+        let text = String(repeating: "hello", count: 40)
+        let bytes: [UInt8] =
+            switch name {
+            case "gzip": Self.gzip(text)
+            case "deflate": Self.deflate(text, hasHeader: true)
+            case "raw deflate": Self.deflate(text, hasHeader: false)
+            case "br": [0x0B, 0x02, 0x80] + Array("hello".utf8) + [0x03]
+            default: [0x28, 0xB5, 0x2F, 0xFD, 0x00, 0x38] + raw(text, isLast: true)
+            }
+        let content = name == "br" ? "hello" : text
+        let coding = name == "raw deflate" ? "deflate" : name
+        for cut in [0, 1, 5, bytes.count - 1] {
+            let body = StubBody.bytes(Array(bytes.dropLast(cut)))
+            let whole = StubResponse(fields: ["Content-Encoding": coding], body: body)
+            for (framing, reply) in [("length", whole), ("chunked", whole.chunked()), ("close", whole.untilClose())] {
+                let server = try TestServer { _ in reply }
+                let request = TransferRequest(url: server.url())
+                func check(_ kind: String, _ found: () async throws -> Data) async {
+                    do {
+                        let data = try await found()
+                        #expect(cut == 0 && data == Data(content.utf8), "\(name) \(cut) \(framing) \(kind)")
+                    } catch {
+                        let code = (error as? HTTPSessionError)?.code
+                        expectEqual(
+                            code, cut == 0 ? nil : framing == "close" ? .connectionLost : .cannotDecodeContent,
+                            "\(name) \(cut) \(framing) \(kind): \(error)")
+                    }
+                }
+                await check("data") { try await session.dataTask(for: request).data() }
+                await check("stream") {
+                    var data = Data()
+                    for try await chunk in session.streamTask(for: request).chunks { data += chunk }
+                    return data
+                }
+                await check("download") {
+                    let file = folder.url("\(cut)-\(framing)")
+                    try await session.downloadTask(for: request, to: file).file()
+                    return try Data(contentsOf: file)
+                }
+            }
+        }
+    }
+
+    @Test func `compressed data that the end of the connection cuts are requested again`() async throws {
+        let count = Counter()
+        let server = try TestServer { _ in
+            count.add() == 1
+                ? StubResponse(fields: ["Content-Encoding": "gzip"], body: .bytes(Array(Self.gzip("hello").dropLast(4))))
+                    .untilClose()
+                : .gzip(.gzip("hello".utf8))
+        }
+        let session = try localSession { $0.retryPolicy = RetryPolicy(maximumRetries: 1, baseDelay: .milliseconds(1)) }
+        try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).data(), Data("hello".utf8))
+        expectEqual(server.requests.count, 2)
+    }
+
+    @Test func `an unknown coding is named`() async throws {
+        let server = try TestServer { _ in StubResponse(fields: ["Content-Encoding": "gzip, foo"], body: "x") }
+        let error = await failure(try localSession().dataTask(for: TransferRequest(url: server.url())))
+        expectEqual(error?.reason, "the response cannot be decompressed: its coding is unknown: foo")
+    }
+
+    @Test func `compressed content of a stream whose reader is slow arrives completely`() async throws {
+        let body = pattern(3_000_000)
+        let server = try TestServer { _ in .gzip(.gzip(body)) }
+        let session = try localSession()
+        let task = session.streamTask(for: TransferRequest(url: server.url()))
+        var data = Data()
+        for try await chunk in task.chunks {
+            data += chunk
+            if data.count % 5 == 0 { task.suspend() }
+            task.resume()
+        }
+        #expect(data == body)
+    }
+
     // MARK: Downloads that the server compresses unasked
 
     private func download(

@@ -115,4 +115,59 @@ import Testing
             expectEqual(try ContentCodings(["gzip".utf8]).decode(content, limit: limit), Array(long.prefix(limit)), "\(limit)")
         }
     }
+
+    // MARK: Piece by piece
+
+    /// The decoded content, if it arrives in pieces and every other piece of the result is refused at first; and whether it is complete.
+    private func stream(_ content: [UInt8], _ values: String..., pieces: Int) -> String {
+        do {
+            guard let decoder = try ContentDecoder(values) else { return "as it is" }
+            var (result, isFull) = ([UInt8](), false)
+            for start in stride(from: 0, to: content.count, by: pieces) {
+                let piece = Array(content[start..<min(content.count, start + pieces)])
+                var isTaken = false
+                while !isTaken {
+                    isTaken = try piece.withUnsafeBytes { bytes throws(ContentDecoder.Failure) in
+                        try decoder.decode(bytes) { decoded in
+                            isFull.toggle()
+                            if !isFull { result += decoded }
+                            return !isFull
+                        }
+                    }
+                }
+            }
+            return String(decoding: result, as: UTF8.self) + (decoder.isComplete ? "" : " and more")
+        } catch { return "\(error)" }
+    }
+
+    @Test(arguments: [1, 2, 3, 7, 1_000]) func `content that arrives in pieces is decoded, and its end is known`(_ size: Int)
+        throws
+    {
+        let long = [UInt8](repeating: 0x61, count: 100_000) + Self.text
+        let all = try [
+            (Self.gzip, "gzip", Self.text), (Self.gzip, " X-GZip ", Self.text), (Self.zlib, "deflate", Self.text),
+            (Self.raw, "deflate", Self.text), (encoded(long), "gzip", long), (encoded(encoded(long), 15), "gzip, deflate", long),
+        ]
+        for (content, coding, text) in all {
+            let decoded = String(decoding: text, as: UTF8.self)
+            expectEqual(stream(content, coding, pieces: size), decoded, "\(coding)")
+            for cut in 1..<min(content.count, 30) {
+                let result = stream(content.dropLast(cut), coding, pieces: size)
+                #expect(result.hasSuffix(" and more"), "\(coding) \(cut): \(result.suffix(20))")
+            }
+            // libcurl permits up to four bytes behind data without a header.
+            if coding != "deflate" || content != Self.raw {
+                expectEqual(stream(content + [0x61], coding, pieces: size), "surplus", "\(coding)")
+            }
+        }
+        expectEqual(stream(Self.gzip + Self.gzip, "gzip", pieces: size), "hello, world\nhello, world\n")
+        expectEqual(stream(Self.raw + [1, 2, 3, 4], "deflate", pieces: size), "hello, world\n")
+        expectEqual(stream([], "gzip", pieces: size), "")
+        expectEqual(stream(Self.text, "identity", pieces: size), "as it is")
+        expectEqual(stream(Self.text, "gzip", pieces: size), "damaged")
+        expectEqual(stream(Self.text, "gzip, foo", pieces: size), "unsupported(\"foo\")")
+        var damaged = Self.gzip
+        damaged[25] ^= 1
+        expectEqual(stream(damaged, "gzip", pieces: size), "damaged")
+    }
 }
