@@ -49,10 +49,12 @@ extension HTTPFields {
     /// instead.
     private static let singletons = Set(
         [
-            "Authorization", "Content-Disposition", "Content-Location", "Content-Range", "Content-Type", "Date", "From", "Host",
-            "Idempotency-Key", "If-Modified-Since", "If-Range", "If-Unmodified-Since", "Last-Event-ID", "Max-Forwards", "Origin",
-            "Range", "Referer",
+            "Access-Control-Request-Method", "Authorization", "Content-Disposition", "Content-Location", "Content-Range",
+            "Content-Type", "Date", "From", "Host", "Idempotency-Key", "If-Modified-Since", "If-Range", "If-Unmodified-Since",
+            "Last-Event-ID", "Max-Forwards", "Origin", "Range", "Referer", "Sec-WebSocket-Key", "SOAPAction", "traceparent",
             "Tus-Resumable", "Upload-Complete", "Upload-Length", "Upload-Offset", "User-Agent",
+            // WebDAV (RFC 4918 section 10).
+            "Depth", "Destination", "If", "Lock-Token", "Overwrite", "Timeout",
         ].compactMap { HTTPField.Name($0) })
 }
 

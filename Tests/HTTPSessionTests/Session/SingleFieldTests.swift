@@ -43,7 +43,8 @@ import Testing
         for field in [
             "Host", "Authorization", "Content-Type", "Range", "If-Range", "User-Agent", "Referer", "Origin", "If-Modified-Since",
             "Idempotency-Key",
-            "From", "Date",
+            "From", "Date", "Depth", "Destination", "If", "Lock-Token", "Overwrite", "Timeout", "SOAPAction", "traceparent",
+            "Access-Control-Request-Method", "Sec-WebSocket-Key",
         ] {
             var fields = HTTPFields()
             for value in ["a", "a"] { fields.append(HTTPField(name: try name(field), value: value)) }
