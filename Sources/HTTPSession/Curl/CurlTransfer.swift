@@ -177,7 +177,7 @@ final class CurlTransfer {
     /// login asks again, because the challenge may have set cookies, and only here it is known whether HSTS has upgraded the request.
     private func setCookies() -> Bool {
         var value = plan.handlesCookies ? receiver.transferNeedsCookies(isSecure: plan.isSecure || isUpgraded) : []
-        if !plan.cookies.isEmpty { value = plan.cookies.utf8 + (value.isEmpty ? [] : Array("; ".utf8) + value) }
+        if !plan.cookies.isEmpty { value = CookieField.joined(own: plan.cookies, stored: value) }
         guard !value.isEmpty || handle.hasCookies else { return true }
         do throws(HTTPSessionError) { try handle.set(cookies: value) } catch {
             refusal = error

@@ -60,6 +60,31 @@ import Testing
         try expectEmpty(session.store.cookies)
     }
 
+    @Test func `a request's own cookie replaces the stored one of its name`() async throws {
+        let server = try TestServer { request in
+            request.path == "/set"
+                ? StubResponse().field("Set-Cookie", "a=stored").field("Set-Cookie", "b=stored").field("Set-Cookie", "ab=stored")
+                : StubResponse()
+        }
+        let session = try localSession()
+        _ = try await session.dataTask(for: TransferRequest(url: server.url("/set"))).response
+        for (own, sent) in [
+            ("a=own", "a=own; b=stored; ab=stored"), ("b=own; c=1", "b=own; c=1; a=stored; ab=stored"),
+            ("A=own", "A=own; a=stored; b=stored; ab=stored"), (" a =x;ab=\"y\"", nil),
+        ] as [(String, String?)] {
+            var request = TransferRequest(url: server.url())
+            request.headerFields[.cookie] = own.trimmingCharacters(in: .whitespaces)
+            _ = try await session.dataTask(for: request).response
+            let cookies = try #require(server.requests.last).values("cookie")
+            if let sent {
+                expectEqual(cookies, [sent])
+            } else {
+                #expect(cookies.count == 1 && !cookies[0].contains("=stored; ab=stored") && cookies[0].contains("b=stored"))
+                #expect(!cookies[0].contains("a=stored"), "\(cookies)")
+            }
+        }
+    }
+
     @Test func `setting an expired cookie deletes the stored one`() async throws {
         let session = try localSession()
         var cookie = Cookie(name: "a", value: "1", domain: "host.example", expires: Date(timeIntervalSinceNow: 1_000))
