@@ -15,6 +15,8 @@ struct CurlEvidence {
     var trust: HTTPSessionError?
     /// Whether libcurl wanted to send the request a second time, on another connection.
     var wasResent = false
+    /// Whether the connection was one of HTTP/2, whose requests the server can refuse one by one.
+    var isMultiplexed = false
     var usesProxy = false
 }
 
@@ -39,7 +41,11 @@ enum CurlFailure {
         // The errors of a callback and of the trust evaluation are more precise than the resulting code of libcurl.
         if let refusal = evidence.refusal { return refusal }
         if evidence.wasResent {
-            return failure(.connectionLost, code, evidence, "the server closed the reused connection before it answered")
+            return failure(
+                .connectionLost, code, evidence,
+                evidence.isMultiplexed
+                    ? "the server refused the request, or closed its HTTP/2 connection, before it answered"
+                    : "the server closed the reused connection before it answered")
         }
         if let trust = evidence.trust { return trust }
         return failure(meaning(of: code, evidence), code, evidence, nil)

@@ -46,6 +46,7 @@ extension CurlTransfer {
         CurlEvidence(
             text: String(cString: handle.errorText), systemError: Int32(truncatingIfNeeded: handle.long(CURLINFO_OS_ERRNO)),
             hasRequested: requests > 0, refusal: refusal, trust: trust?.error, wasResent: wasResent && refusal == nil,
+            isMultiplexed: usesHTTP2 == true,
             usesProxy: plan.usesProxy || handle.long(CURLINFO_HTTP_CONNECTCODE) != 0)
     }
 }

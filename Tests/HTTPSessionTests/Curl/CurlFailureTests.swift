@@ -69,6 +69,11 @@ import Testing
         expectEqual(meaning(CURLE_WRITE_ERROR) { $0.refusal = HTTPSessionError(.responseTooLarge, "") }, .responseTooLarge)
         expectEqual(meaning(CURLE_SSL_CONNECT_ERROR) { $0.trust = HTTPSessionError(.pinMismatch, "") }, .pinMismatch)
         expectEqual(meaning(CURLE_ABORTED_BY_CALLBACK) { $0.wasResent = true }, .connectionLost)
+        for isMultiplexed in [true, false] {
+            let evidence = CurlEvidence(wasResent: true, isMultiplexed: isMultiplexed)
+            let error = HTTPSessionError.thrown { try CurlFailure.check(CURLE_ABORTED_BY_CALLBACK, evidence) }
+            expectEqual(error?.reason.contains("refused the request"), isMultiplexed)
+        }
     }
 
     /// libcurl's text has milliseconds and function names, and quotes a proxy's URL with its password.
