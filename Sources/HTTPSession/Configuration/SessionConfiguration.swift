@@ -193,13 +193,14 @@ extension SessionConfiguration {
     @nonexhaustive public enum HTTPVersion: Hashable, Sendable, CaseIterable {
         /// HTTP/2 over TLS if the server supports it (ALPN), otherwise HTTP/1.1.
         ///
-        /// Streams, and requests whose body is longer than 65,535 bytes or has no known length, use HTTP/1.1. Over HTTP/2, libcurl 7.88 can lose the
-        /// response of a server that answers before it has read the body.
+        /// Streams, and requests whose body is longer than 4,095 bytes or has no known length, use HTTP/1.1. Over HTTP/2, libcurl 7.88 can lose the
+        /// response of a server that answers before it has read the body. More than sixteen shorter bodies at a time to such a server can still
+        /// exceed what their connection permits (65,535 bytes); ``http1`` excludes that.
         case automatic
         /// HTTP/1.1.
         case http1
         /// HTTP/2 over TLS, and without TLS by prior knowledge (RFC 9113 section 3.3). Without TLS, libcurl before 8.0 needs a connection for each
-        /// request. Streams use HTTP/1.1 in any case. The response to a request with a longer body than 65,535 bytes can be lost, as
+        /// request. Streams use HTTP/1.1 in any case. The response to a request with a body can be lost, as
         /// ``HTTPSessionError/Code/connectionLost`` or ``HTTPSessionError/Code/timedOut``, if the server answers before it has read the body.
         case http2
     }

@@ -101,7 +101,7 @@ final class SessionSettings: Sendable {
 
     /// Whether a request with this body uses HTTP/1.1, on a connection of its own.
     func avoidsHTTP2(for body: TransferPlan.BodyFraming) -> Bool {
-        configuration.httpVersion == .automatic && body.exceedsInitialWindow
+        configuration.httpVersion == .automatic && body.mayExceedInitialWindow
     }
 
     func worker(for id: UInt64) -> Worker { workers[Int(id % UInt64(workers.count))] }

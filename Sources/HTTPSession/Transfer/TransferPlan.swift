@@ -10,14 +10,18 @@ package struct TransferPlan: Hashable, Sendable {
         /// Chunked over HTTP/1.1, the stream's end over HTTP/2.
         case untilEnd
 
+        /// The longest body that is sent over HTTP/2 unless nothing else is permitted: sixteen at a time fit into the initial window of their
+        /// connection, which they share (65,535 bytes, RFC 9113 section 6.9.2).
+        static let longestMultiplexedBody: Int64 = 65_535 / 16
+
         /// Whether an HTTP/2 server may answer and reset the stream while the body is still being sent.
         ///
-        /// The body is longer than the initial window (RFC 9113 section 6.9.2), so the server has to permit its end. libcurl 7.88 then loses responses that
-        /// it receives together with the reset (section 8.1), or while the window is closed.
-        package var exceedsInitialWindow: Bool {
+        /// With the bodies of other requests, the body may be longer than the initial window of the connection, so the server has to permit its end.
+        /// libcurl 7.88 then loses responses that it receives together with the reset (section 8.1), or while the window is closed.
+        package var mayExceedInitialWindow: Bool {
             switch self {
             case .none: false
-            case .length(let length): length > 65_535
+            case .length(let length): length > Self.longestMultiplexedBody
             case .untilEnd: true
             }
         }
