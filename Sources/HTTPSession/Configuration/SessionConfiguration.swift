@@ -17,7 +17,8 @@ public struct SessionConfiguration: Sendable {
     /// for all other requests.
     ///
     /// A suspended task keeps its connection. If other tasks wait for the host, it yields its place to them one second after its suspension, and
-    /// continues at once when it is resumed. The host may therefore have more connections than this, up to ``maximumConnections``.
+    /// continues at once when it is resumed. The same applies to a stream whose chunks nobody reads, and to an upload whose stream has nothing to
+    /// send, after they have waited for one second. The host may therefore have more connections than this, up to ``maximumConnections``.
     public var maximumConnectionsPerHost = 6
     /// The largest number of connections and of running transfers of the session, from 1 to 10,000; 256 by default.
     public var maximumConnections = 256

@@ -1,7 +1,8 @@
-/// The places of suspended transfers in the queue.
+/// The places of suspended transfers in the queue, and of those that wait for the program: for a reader of their chunks, or for bytes to send.
 ///
-/// Without this, six suspended downloads would keep all further requests to their host from starting. A suspended transfer therefore yields its place to a
-/// task that waits for it, and keeps its connection: the host may then have more connections than the configuration allows, but the session not.
+/// Without this, six suspended downloads, or six streams that nobody reads, would keep all further requests to their host from starting. Such a transfer
+/// therefore yields its place to a task that waits for it, and keeps its connection: the host may then have more connections than the configuration
+/// allows, but the session not.
 extension SessionLoop {
     /// The time for which a suspended transfer keeps its place, in nanoseconds.
     static let placeDuration: Int64 = 1_000_000_000

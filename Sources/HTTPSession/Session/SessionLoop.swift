@@ -52,7 +52,7 @@ final class SessionLoop {
     var followers: Set<ConnectionEnds> = []
     /// The time at which connections are judged again.
     var nextJudgment: Int64?
-    /// The suspended transfers that have their places in the queue, and the times at which they were suspended.
+    /// The suspended transfers that have their places in the queue, and those that wait for the program, and the times since which they are so.
     var suspendedTransfers: [UInt64: Int64] = [:]
     private var isInvalidating = false
     private var hasEnded = false

@@ -55,6 +55,7 @@ extension TaskDriver: TransferReceiver {
             loop.scheduleWake(at: deadline)
         case .pause:
             waitsForSink = true
+            recordWait()
             machine.receiverBecameFull()
         case .abort: break
         }
@@ -69,7 +70,9 @@ extension TaskDriver: TransferReceiver {
             machine.bodyProvided(count, now: loop.now)
             perform()
             loop.scheduleWake(at: machine.deadline)
-        case .pause: waitsForSource = true
+        case .pause:
+            waitsForSource = true
+            recordWait()
         case .end, .abort: break
         }
         return provision
@@ -154,11 +157,13 @@ extension TaskDriver: TransferReceiver {
 
     func sourceReady() {
         waitsForSource = false
+        recordWait()
         transfer?.resumeSending()
     }
 
     func sinkReady() {
         waitsForSink = false
+        recordWait()
         send(.receiverReady)
         receive()
     }

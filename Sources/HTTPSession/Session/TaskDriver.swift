@@ -29,7 +29,9 @@ final class TaskDriver {
     /// Whether the sink is full, or the source empty, until they report that they are ready.
     var waitsForSink = false
     var waitsForSource = false
-    /// Whether the suspended transfer has yielded its place in the queue.
+    /// Whether the task is suspended during its attempt.
+    private var isHeld = false
+    /// Whether the transfer has yielded its place in the queue, because it is suspended or waits for the program.
     var hasYieldedPlace = false
     private var isPerforming = false
 
@@ -83,10 +85,12 @@ final class TaskDriver {
         case .reportStalledLookup: if host.needsLookup { loop.nameIsUnanswered(host) }
         case .startTransfer: start()
         case .suspendTransfer:
-            if !hasYieldedPlace { loop.suspendedTransfers[task.id] = loop.now }
+            isHeld = true
+            recordWait()
             transfer?.hold(true)
         case .resumeTransfer:
-            loop.suspendedTransfers[task.id] = nil
+            isHeld = false
+            recordWait()
             transfer?.hold(false)
         case .checkRoutes: loop.scheduleAttemptJudgment()
         case .abandon: abandon()
@@ -164,7 +168,16 @@ final class TaskDriver {
         return settings.avoidsHTTP2(for: TransferPlan.framing(machine.request, segments))
     }
 
+    /// Records whether the transfer waits for the program, and may yield its place: it is suspended, or nobody reads its chunks, or the stream of its
+    /// body has nothing to send.
+    func recordWait() {
+        let waits = isHeld || (waitsForSink && machine.kind == .stream) || (waitsForSource && segments.haveStream)
+        guard waits, !hasYieldedPlace else { return loop.suspendedTransfers[task.id] = nil }
+        if loop.suspendedTransfers[task.id] == nil { loop.suspendedTransfers[task.id] = loop.now }
+    }
+
     private func releaseQueueSlot(isAbandoned: Bool) {
+        isHeld = false
         loop.suspendedTransfers[task.id] = nil
         guard hasYieldedPlace else { return loop.queue.release(task.id, from: host, isAbandoned: isAbandoned, now: loop.now) }
         hasYieldedPlace = false

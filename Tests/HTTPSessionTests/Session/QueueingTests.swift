@@ -85,6 +85,34 @@ private final class ConcurrencyCounter: Sendable {
         for task in held { _ = try await task.response }
     }
 
+    @Test func `streams that nobody reads yield their places, and continue when somebody does`() async throws {
+        let body = pattern(20_000_000)
+        let server = try TestServer { request in
+            request.path == "/get" ? StubResponse(body: "x") : StubResponse(body: .pattern(20_000_000))
+        }
+        let other = try TestServer { _ in StubResponse() }
+        let clock = ManualClock()
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration {
+                $0.transport = clock
+                $0.maximumConnectionsPerHost = 2
+            })
+        let streams = (0..<2).map { _ in session.streamTask(for: request(server, "/stream")) }
+        try await server.awaitRequests(2)
+        let waiting = session.dataTask(for: request(server, "/get"))
+        for _ in 0..<1_000 where waiting.state == .waiting || waiting.state == .running {
+            _ = try await session.dataTask(for: request(other)).response
+            clock.advance(by: .milliseconds(100))
+        }
+        try await expectEqual(waiting.response.data, Data("x".utf8))
+        for stream in streams {
+            var data = Data()
+            for try await chunk in stream.chunks { data += chunk }
+            #expect(data == body)
+        }
+        expectEqual(server.requests.count, 3)
+    }
+
     @Test func `a place is yielded only if a task waits for it, and no more connections are made than maximumConnections`()
         async throws
     {
