@@ -87,8 +87,8 @@ final class CurlTransfer {
         started = now
         try plan.checkHead()
         let codings = plan.decompresses && plan.requestsCompression ? engine.codingLines.raw : nil
-        lines = try LineList(plan.headerLines, followedBy: codings)
-        proxyLines = try LineList(plan.proxyHeaderLines)
+        lines = try LineList(plan.headerLines, latin1: plan.latin1Lines, followedBy: codings)
+        proxyLines = try LineList(plan.proxyHeaderLines, latin1: plan.proxyLatin1Lines)
         proxyHasUser = plan.proxy?.utf8.contains(UInt8(ascii: "@")) == true
     }
 

@@ -14,20 +14,29 @@ struct LineList: ~Copyable {
 
     /// - Parameters:
     ///   - lines: The lines, which are copied.
+    ///   - latin1: Lines behind them, each of whose characters is one byte (ISO 8859-1).
     ///   - shared: The lines of another list, which lives longer than this one.
     /// - Throws: ``HTTPSessionError/Code/transferFailed`` without memory.
-    init(_ lines: [String], followedBy shared: UnsafeMutablePointer<curl_slist>? = nil) throws(HTTPSessionError) {
+    init(
+        _ lines: [String], latin1: [String] = [], followedBy shared: UnsafeMutablePointer<curl_slist>? = nil
+    ) throws(HTTPSessionError) {
         self.shared = shared
-        for line in lines {
-            guard let item = curl_slist_append(nil, line) else {
-                curl_slist_free_all(own)
-                (own, last) = (nil, nil)
-                throw HTTPSessionError(.transferFailed, "curl_slist_append: no memory")
-            }
-            if let last { last.pointee.next = item } else { own = item }
-            last = item
+        for line in lines { try append(curl_slist_append(nil, line)) }
+        for line in latin1 {
+            let bytes = line.unicodeScalars.map { CChar(truncatingIfNeeded: $0.value) } + [0]
+            try append(curl_slist_append(nil, bytes))
         }
         last?.pointee.next = shared
+    }
+
+    private mutating func append(_ item: UnsafeMutablePointer<curl_slist>?) throws(HTTPSessionError) {
+        guard let item else {
+            curl_slist_free_all(own)
+            (own, last) = (nil, nil)
+            throw HTTPSessionError(.transferFailed, "curl_slist_append: no memory")
+        }
+        if let last { last.pointee.next = item } else { own = item }
+        last = item
     }
 
     deinit {

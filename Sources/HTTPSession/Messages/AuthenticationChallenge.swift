@@ -39,6 +39,8 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     public let parameters: [String: String]
     /// The number of credentials that the server has refused for this protection space during this task.
     public var previousFailureCount: Int
+    /// Whether a character of the parameters is one byte of the field (ISO 8859-1), which is not UTF-8.
+    private(set) var isLatin1 = false
 
     /// Creates a challenge, for tests of handlers. The names of the parameters are in lower case.
     public init(
@@ -56,14 +58,16 @@ public struct AuthenticationChallenge: Hashable, Sendable {
     package static func all(in head: ResponseHead, from origin: Origin) -> [AuthenticationChallenge] {
         let isProxy = head.statusCode == 407
         return head.distinctValues(of: isProxy ? "proxy-authenticate" : "www-authenticate", limit: 32)
-            .flatMap { AuthenticateField.challenges(in: $0) }
+            .flatMap { value in AuthenticateField.challenges(in: value.text).map { ($0, value.isLatin1) } }
             .prefix(AuthenticateField.most)
-            .compactMap { raw in
+            .compactMap { raw, isLatin1 in
                 AuthenticationScheme(token: raw.scheme).map { scheme in
-                    AuthenticationChallenge(
+                    var challenge = AuthenticationChallenge(
                         scheme: scheme,
                         protectionSpace: .init(origin: origin, realm: raw.parameters["realm"] ?? "", isProxy: isProxy),
                         parameters: raw.parameters, previousFailureCount: 0)
+                    challenge.isLatin1 = isLatin1
+                    return challenge
                 }
             }
             // Nobody is asked about a Digest challenge that cannot be answered, such as one with an unknown algorithm.

@@ -28,6 +28,8 @@ struct DigestChallenge: Hashable, Sendable {
     private let isSession: Bool
     let protection: Protection
     private let hashesUser: Bool
+    /// Whether a character of the realm, the nonce and the opaque is one byte of what the server has sent. So is each character of the answer.
+    let isLatin1: Bool
 
     /// Whether the server refuses only the age of the nonce, and not the credential (`stale`).
     static func isStale(_ challenge: AuthenticationChallenge) -> Bool {
@@ -62,6 +64,7 @@ struct DigestChallenge: Hashable, Sendable {
         opaque = parameters["opaque"].map { ExactString($0) }
         self.algorithm = algorithm
         algorithmToken = parameters["algorithm"].map { ExactString($0) }
+        isLatin1 = challenge.isLatin1
         hashesUser = parameters["userhash"].map { $0.lowercased().isExactly("true") } == true
     }
 
@@ -85,8 +88,13 @@ struct DigestChallenge: Hashable, Sendable {
     ///   - password: The user's password.
     ///   - subject: The request.
     ///   - hash: The hash function, with a result in hexadecimal digits.
+    /// The realm, the nonce and the opaque have the bytes that the server has sent, in the value and in what is hashed: if the challenge is
+    /// ``isLatin1``, each character of the value and of the hashed text is one byte.
+    ///
     /// - Returns: The value; `nil` if the body's hash is needed and not known, or if the hash function fails.
     func answer(user: String, password: String, to subject: Subject, hash: (String) -> String?) -> String? {
+        let user = isLatin1 ? DigestChallenge.octets(of: user) : user
+        let password = isLatin1 ? DigestChallenge.octets(of: password) : password
         guard var secret = hash("\(user):\(realm):\(password)") else { return nil }
         if isSession {
             guard let sessionSecret = hash("\(secret):\(nonce):\(subject.clientNonce)") else { return nil }
@@ -117,6 +125,11 @@ struct DigestChallenge: Hashable, Sendable {
         if protection != .none || isSession { parts.append("cnonce=\(DigestChallenge.quoted(subject.clientNonce))") }
         if hashesUser { parts.append("userhash=true") }
         return "Digest \(parts.joined(separator: ", "))"
+    }
+
+    /// A text with a character for each byte of the UTF-8 of `text`.
+    private static func octets(of text: String) -> String {
+        String(String.UnicodeScalarView(text.utf8.map { Unicode.Scalar($0) }))
     }
 
     private static func quoted(_ text: String) -> String {

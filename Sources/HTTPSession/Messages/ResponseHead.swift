@@ -61,6 +61,16 @@ public struct ResponseHead: Hashable, Sendable {
         return values
     }
 
+    /// Whether a line of this field is not UTF-8. ``distinctValues(of:limit:)`` then has one character for each of its bytes.
+    func hasLatin1(in name: StaticString) -> Bool {
+        var isFound = false
+        forEachValue(of: name) { value in
+            isFound = String(validating: ResponseHead.withoutBlanks(value), as: UTF8.self) == nil
+            return !isFound
+        }
+        return isFound
+    }
+
     /// Whether the field's first value has exactly the bytes of a text; `nil` if the field is absent. A text from ``firstValue(of:)`` may have
     /// other bytes than the field, because it repairs them.
     func firstValue(of name: StaticString, isExactly text: String) -> Bool? {
@@ -94,14 +104,16 @@ public struct ResponseHead: Hashable, Sendable {
 
     /// The field's values in order, one for each line. A value that is not UTF-8 is read as ISO 8859-1, as HTTP once defined it (RFC 9110 section
     /// 5.5), so that values of different bytes stay different.
-    func distinctValues(of name: StaticString, limit: Int = .max) -> [String] {
-        var values: [String] = []
+    func distinctValues(of name: StaticString, limit: Int = .max) -> [(text: String, isLatin1: Bool)] {
+        var values: [(String, Bool)] = []
         forEachValue(of: name) { value in
             let bytes = ResponseHead.withoutBlanks(value)
-            values.append(
-                String(validating: bytes, as: UTF8.self) == nil
-                    ? ResponseHead.text(Array(String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) })).utf8))
-                    : ResponseHead.text(value))
+            let isLatin1 = String(validating: bytes, as: UTF8.self) == nil
+            let text =
+                isLatin1
+                ? ResponseHead.text(Array(String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) })).utf8))
+                : ResponseHead.text(value)
+            values.append((text, isLatin1))
             return values.count < limit
         }
         return values

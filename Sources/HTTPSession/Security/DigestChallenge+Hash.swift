@@ -16,8 +16,9 @@ extension DigestChallenge.Algorithm {
         }
     }
 
-    /// Returns the hash of a text in UTF-8.
-    func hash(_ text: String) -> String? {
+    /// Returns the hash of a text in UTF-8, or in ISO 8859-1.
+    func hash(_ text: String, isLatin1: Bool = false) -> String? {
+        if isLatin1 { return text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }.withUnsafeBytes { hash($0) } }
         var text = text
         return text.withUTF8 { hash(UnsafeRawBufferPointer($0)) }
     }

@@ -7,14 +7,18 @@ extension TaskDriver {
     func answerDigests(in plan: inout TransferPlan) {
         if let login = machine.logins.takeDigest(isProxy: false) {
             let value = answer(login, method: plan.method, target: plan.target)
-            if let value { plan.headerLines.append("Authorization: \(value)") }
+            if let value {
+                let line = "Authorization: \(value)"
+                if login.challenge.isLatin1 { plan.latin1Lines.append(line) } else { plan.headerLines.append(line) }
+            }
         }
         guard plan.usesProxy, let login = machine.logins.takeDigest(isProxy: true) else { return }
         let isTunnel = plan.isSecure || plan.expectsUpgrade
         let value = answer(
             login, method: isTunnel ? "CONNECT" : plan.method, target: isTunnel ? machine.origin.authority : plan.target)
         guard let value else { return }
-        plan.proxyHeaderLines = ["Proxy-Authorization: \(value)"]
+        let lines = ["Proxy-Authorization: \(value)"]
+        (plan.proxyHeaderLines, plan.proxyLatin1Lines) = login.challenge.isLatin1 ? ([], lines) : (lines, [])
         // Otherwise libcurl would answer with the user of the URL as well.
         plan.proxy = plan.proxy.map(TaskDriver.withoutUser)
     }
@@ -25,7 +29,9 @@ extension TaskDriver {
             method: method, target: target, count: login.count,
             clientNonce: (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 16) }.joined())
         if login.challenge.protection == .authWithBody { subject.bodyHash = bodyHash(algorithm) }
-        return login.challenge.answer(user: login.user, password: login.password, to: subject) { algorithm.hash($0) }
+        return login.challenge.answer(user: login.user, password: login.password, to: subject) {
+            algorithm.hash($0, isLatin1: login.challenge.isLatin1)
+        }
     }
 
     /// The hash of the request's body, if it is in memory.

@@ -13,6 +13,7 @@ extension TransferPlan {
         }
         for line in headerLines { try check(line) }
         for line in proxyHeaderLines { try check(line) }
+        for line in latin1Lines + proxyLatin1Lines { try check(line) }
         guard !cookies.hasControlCharacter else { throw refusal("the value of Cookie contains a control character") }
         for text in [login?.user, login?.password, proxyLogin?.user, proxyLogin?.password] {
             guard text?.hasControlCharacter != true else { throw refusal("the credential contains a control character") }

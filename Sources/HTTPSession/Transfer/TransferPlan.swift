@@ -49,6 +49,8 @@ package struct TransferPlan: Hashable, Sendable {
     package var headerLines: [String] = []
     /// The header lines for the proxy alone: of CONNECT if there is a tunnel, otherwise of the request.
     package var proxyHeaderLines: [String] = []
+    /// Further lines of both kinds, each of whose characters is sent as one byte (ISO 8859-1).
+    package var (latin1Lines, proxyLatin1Lines): ([String], [String]) = ([], [])
     /// The value of the request's own `Cookie` field, which is not among ``headerLines``; empty for none.
     @ExactString package var cookies = ""
     package var body = BodyFraming.none
@@ -137,6 +139,7 @@ package struct TransferPlan: Hashable, Sendable {
     package var withoutAttemptDetails: TransferPlan {
         var plan = self
         (plan.url, plan.headerLines, plan.proxyHeaderLines, plan.cookies, plan.preemptiveCredential) = ("", [], [], "", nil)
+        (plan.latin1Lines, plan.proxyLatin1Lines) = ([], [])
         return plan
     }
 

@@ -35,7 +35,7 @@ import Testing
         // A new property of a plan is either set by every attempt or compared; add it to one of these lists.
         let setByEachAttempt = [
             "url", "headerLines", "proxyHeaderLines", "cookies", "handlesCookies", "expectsUpgrade", "preemptiveCredential",
-            "requestsCompression", "expectsContinue",
+            "requestsCompression", "expectsContinue", "latin1Lines", "proxyLatin1Lines",
         ]
         expectEqual(
             Mirror(reflecting: plan()).children.count,

@@ -1,4 +1,6 @@
+import CCurl
 import Expectations
+import Glibc
 import Testing
 
 @testable import HTTPSession
@@ -49,6 +51,33 @@ import Testing
             uri="/dir/index.html", response="\(response)", algorithm=\(algorithm), opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS", \
             qop=auth, nc=00000001, cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ"
             """)
+    }
+
+    // RFC 7616 section 3.4: the octets are those of the challenge, in the field and in the hash.
+    @Test func `a challenge that is not UTF-8 is answered with its own bytes`() throws {
+        let field =
+            Array(#"HTTP/1.1 401 No\#r\#nWWW-Authenticate: Digest realm="caf"#.utf8) + [0xE9]
+            + Array(#"", nonce="n"#.utf8) + [0xFF] + Array("\"\r\n\r\n".utf8)
+        let head = try #require(ResponseHead(bytes: field))
+        let origin = try #require(Origin(TransferRequest(urlString: "https://host.example/").url))
+        let first = try #require(AuthenticationChallenge.all(in: head, from: origin).first)
+        expectEqual(first.protectionSpace.realm, "caf\u{E9}")
+        let challenge = try #require(DigestChallenge(first))
+        func md5(_ parts: [UInt8]...) -> String? { parts.joined().map { $0 }.withUnsafeBytes { challenge.algorithm.hash($0) } }
+        let secret = try #require(md5(Array("jörg:caf".utf8), [0xE9], Array(":word".utf8)))
+        let subject = try #require(md5(Array("GET:/".utf8)))
+        let response = try #require(md5(Array("\(secret):n".utf8), [0xFF], Array(":\(subject)".utf8)))
+        let value = try #require(
+            challenge.answer(
+                user: "jörg", password: "word", to: .init(method: "GET", target: "/", count: 1, clientNonce: "c")
+            ) { challenge.algorithm.hash($0, isLatin1: challenge.isLatin1) })
+        let list = try LineList(["A: b"], latin1: [value])
+        let line = try #require(list.raw?.pointee.next?.pointee.data)
+        let sent = Array(UnsafeBufferPointer(start: line, count: strlen(line))).map { UInt8(bitPattern: $0) }
+        expectEqual(
+            sent,
+            Array(#"Digest username="jörg", realm="caf"#.utf8) + [0xE9] + Array(#"", nonce="n"#.utf8) + [0xFF]
+                + Array(#"", uri="/", response="\#(response)""#.utf8))
     }
 
     @Test func `a challenge without qop gets the answer of RFC 2069, and a name is hashed on request`() throws {
