@@ -22,7 +22,7 @@ extension TaskDriver {
         if loop.queue.sharesConnections(host), !origin.isLoopback { plan.maximumIdleSeconds = loop.maximumIdleSeconds }
         if machine.kind == .stream {
             plan.avoidsHTTP2 = true
-            // Uncompressed, because libcurl would keep the decompressed bytes in memory while the transfer waits for its reader.
+            // Uncompressed, so that each chunk arrives when it is sent: a compressor collects bytes first.
             if plan.decompresses { plan.requestIdentity() }
             plan.requestsCompression = false
         }
@@ -41,8 +41,8 @@ extension TaskDriver {
             plan.requestsCompression = false
             plan.bufferSize = machine.readsSmallPieces ? 16 << 10 : 256 << 10
         }
-        // While a response waits for its reader or handler, libcurl keeps the bytes to which one read decompresses. Beyond 64 MiB it fails with
-        // "out of memory", so a read is kept small.
+        // While a response waits for its reader or handler, libcurl keeps the bytes to which one read decompresses, if the transfer has a coding
+        // (Transfer-Encoding). Beyond 64 MiB it fails with "out of memory", so a read is kept small.
         if machine.kind == .stream || (plan.decompresses && machine.rules.handlers.contains(.response)) {
             plan.bufferSize = 16 << 10
         }
