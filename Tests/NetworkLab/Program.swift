@@ -25,6 +25,8 @@ public final class Program: Sendable {
         case file
         /// A terminal. Its lines are read like those of a pipe and end with a carriage return.
         case terminal
+        /// A terminal of 200 columns from the start, in which every sentence is one line.
+        case wideTerminal
         case null
         /// A closed descriptor 1.
         case closed
@@ -84,8 +86,9 @@ public final class Program: Sendable {
         case .file:
             file = try Descriptor.memory()
             outputEnd = file
-        case .terminal:
+        case .terminal, .wideTerminal:
             let ends = try terminal()
+            if case .wideTerminal = output { _ = netwatch_set_terminal_size(ends.master.number, 200, 24) }
             (reader, outputEnd) = (ends.master, ends.slave)
             if case .terminal = input { inputEnd = ends.slave }
         case .null: outputEnd = try Descriptor(open("/dev/null", O_WRONLY | O_CLOEXEC), "/dev/null")
@@ -111,7 +114,11 @@ public final class Program: Sendable {
         name = command.joined(separator: " ")
         self.file = file
         self.errors = errors
-        terminalEnd = if case .terminal = output { reader } else { nil }
+        terminalEnd =
+            switch output {
+            case .terminal, .wideTerminal: reader
+            case .pipe, .file, .null, .closed: nil
+            }
         lines = Locked(reader.map(LineReader.init))
         self.input = Locked(writer)
     }

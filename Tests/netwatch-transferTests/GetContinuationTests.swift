@@ -16,9 +16,7 @@ import Testing
     func `a signal keeps the partial file and reports how to continue`(number: Int32) async throws {
         let source = try FileSource(size: 1_000_000)
         source.change { $0.stopsAt = 600_000 }
-        let program = try folder.get(source.url, environment: ["TERM": "dumb"], output: .terminal, errors: .output)
-        // The complete sentence in one line.
-        try program.resize(columns: 200)
+        let program = try folder.get(source.url, environment: ["TERM": "dumb"], output: .wideTerminal, errors: .output)
         _ = try program.nextLine { $0.contains("big.bin: from ") }
         try await source.server.awaitSeen { $0.sentBodyBytes >= 600_000 }
         try await awaitPartialFile(of: 600_000)

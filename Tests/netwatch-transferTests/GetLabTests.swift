@@ -33,9 +33,7 @@ import Testing
 
     @Test func `get reports that it waits when the carrier is lost, and continues`() async throws {
         source.change { $0.stopsAt = 500_000 }
-        let program = try get(environment: ["TERM": "dumb"], output: .terminal, errors: .output)
-        // The complete sentence in one line.
-        try program.resize(columns: 200)
+        let program = try get(environment: ["TERM": "dumb"], output: .wideTerminal, errors: .output)
         _ = try program.nextLine { $0.contains("big.bin: from ") }
         try await source.server.awaitSeen { $0.sentBodyBytes >= 500_000 }
         try site.ip("link set up0 down")

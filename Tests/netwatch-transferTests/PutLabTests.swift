@@ -27,7 +27,7 @@ import Testing
         let bytes = try folder.make("film", size: 4_000_000)
         let program = try folder.run(
             ["put", "--netns", uplinks.client.path, "film", server.url.absoluteString], environment: ["TERM": "dumb"],
-            output: .terminal, errors: .output)
+            output: .wideTerminal, errors: .output)
         try await server.awaitBodyBytes(500_000)
         try uplinks.site.ip("link set up0 down")
         let line = try program.nextLine { $0.contains("waiting for the network: link: ") }
