@@ -235,6 +235,22 @@ static inline int netwatch_refuse_netlink(int groups_only) {
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0 ? 0 : errno;
 }
 
+// Lets the system call `number` (SYS_socket, SYS_connect) fail for the calling thread and the programs that it starts, as sandboxes do:
+// always, or only if its first argument is `first`. For tests. Returns 0 or an errno.
+static inline int netwatch_refuse_call(int number, int first, int error) {
+    struct sock_filter calls[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, first < 0 ? offsetof(struct seccomp_data, nr) : offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)(first < 0 ? number : first), 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (unsigned)error),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {sizeof calls / sizeof *calls, calls};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return errno;
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0 ? 0 : errno;
+}
+
 // A record of the socket's error queue after a failed connect(2): the ICMP message that caused the errno, and its sender.
 struct netwatch_socket_error {
     uint32_t error;

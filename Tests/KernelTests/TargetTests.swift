@@ -70,6 +70,13 @@ struct TargetTests {
             ["unreachable neighbor/host-silent by v0", "unreachable neighbor/host-silent by v0"])
     }
 
+    @Test(arguments: [Sandbox.ipv4, .connections])
+    func `a sandbox that refuses sockets or connections is no fault of a route`(sandbox: Sandbox) throws {
+        let network = try network()
+        let found = try status(network, ["10.1.0.254:80"], in: sandbox)
+        #expect(found.first?.line.hasPrefix("unreachable local/not-permitted") == true, "\(found)")
+    }
+
     // The kernel then chooses the gateway by the sender's port, which is unknown before the packet is sent.
     @Test func `with two gateways the silent one is the cause, whichever a packet takes`() throws {
         let network = try network()

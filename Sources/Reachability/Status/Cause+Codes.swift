@@ -153,6 +153,8 @@ extension Cause.Code {
     public static let portExhausted = Cause.Code("port-exhausted")
     /// The process has reached its limit of file descriptors (`EMFILE`), or the system has (`ENFILE`).
     public static let fileLimit = Cause.Code("file-limit")
+    /// A sandbox (seccomp, Landlock, a security module) forbids this process to open a socket or to connect.
+    public static let notPermitted = Cause.Code("not-permitted")
     /// A local file cannot be read.
     public static let cannotRead = Cause.Code("cannot-read")
     /// A local file cannot be written.

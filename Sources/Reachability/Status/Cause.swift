@@ -95,7 +95,7 @@ public struct Cause: Hashable, Sendable {
                 ]
             ),
             (.http, [.timeout, .status, .captivePortal, .invalidResponse, .unexpectedBody, .unexpectedHeader]),
-            (.local, [.sourceUnavailable, .portExhausted, .fileLimit, .cannotRead, .cannotWrite, .fileChanged]),
+            (.local, [.sourceUnavailable, .portExhausted, .fileLimit, .notPermitted, .cannotRead, .cannotWrite, .fileChanged]),
         ]
 
         /// The layers that have this code; empty if this version does not know it.

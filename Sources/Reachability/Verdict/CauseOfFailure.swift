@@ -88,6 +88,8 @@ struct FailedAttempt: Hashable, Sendable {
         if let reporter = result.reporter, let cause = reported(by: reporter, evidence, in: localState) { return cause }
 
         let isLocal = result.call != "handshake"
+        // The kernel has just said that it would send a packet to the address, so that no route refuses it.
+        if let cause = notPermitted(result, evidence) { return cause }
         switch SystemErrorNumber(rawValue: result.errno) {
         case .connectionRefused:
             return makeCause(.tcp, .refused, "\(hostText) refuses connections to port \(port)")
@@ -104,14 +106,13 @@ struct FailedAttempt: Hashable, Sendable {
         case .hostUnreachable, .hostDown:
             if neighbor == .unknown || neighbor.isSilent { return neighborSilence(evidence) }
             return makeCause(.network, .hostUnreachable, "\(address) is unreachable for an unknown reason")
+        // ICMPv6 of a router, whose message the error queue has not kept.
         case .accessDenied:
-            return makeCause(.route, .routeProhibited, "a 'prohibit' route or rule refuses \(address)")
+            return makeCause(.network, .adminProhibited, "a router prohibits packets to \(address)")
         case .notPermitted where result.call != "setsockopt":
             return makeCause(.firewall, .localReject, "this machine's packet filter rejects packets to \(address)")
         case .invalid where isLocal:
             return makeCause(.route, .routeBlackhole, "a 'blackhole' route drops packets to \(address)")
-        case .familyNotSupported:
-            return makeCause(.route, .noRoute, "the kernel has no IPv\(address.family.rawValue)")
         case .networkDown:
             return makeCause(.link, .interfaceDown, "the interface that leads to \(address) is switched off")
         case .noDevice:
@@ -126,6 +127,20 @@ struct FailedAttempt: Hashable, Sendable {
             let name = SystemErrorNumber.name(of: result.errno)
             return makeCause(.local, .sourceUnavailable, "no socket can be used towards \(address): \(name)")
         }
+    }
+
+    /// Returns the cause of a call that a sandbox refuses to this process; `nil` for others.
+    private func notPermitted(_ result: ProbeResult, _ evidence: [String: Cause.Evidence]) -> Cause? {
+        let what: String
+        switch (result.call, SystemErrorNumber(rawValue: result.errno)) {
+        case ("socket", .accessDenied), ("socket", .notPermitted), ("socket", .familyNotSupported):
+            what = "open IPv\(candidate.address.family.rawValue) sockets"
+        case ("connect", .accessDenied): what = "connect to \(candidate.address) on port \(port)"
+        default: return nil
+        }
+        let name = SystemErrorNumber.name(of: result.errno)
+        let detail = "a sandbox does not let this process \(what) (\(name)): seccomp, Landlock or another security module"
+        return Cause(.local, .notPermitted, detail: detail, evidence: evidence)
     }
 
     func neighborSilence(_ evidence: [String: Cause.Evidence]) -> Cause {

@@ -41,10 +41,11 @@ import Testing
     @Test(
         arguments: [
             ("socket", .tooManyFiles, "local/file-limit"), ("socket", .tooManyFilesInSystem, "local/file-limit"),
-            ("socket", .noBufferSpace, "local/file-limit"), ("socket", .familyNotSupported, "route/no-route"),
+            ("socket", .noBufferSpace, "local/file-limit"), ("socket", .familyNotSupported, "local/not-permitted"),
+            ("socket", .notPermitted, "local/not-permitted"),
             ("setsockopt", .noDevice, "link/no-interface"), ("setsockopt", .notPermitted, "local/source-unavailable"),
             ("connect", .networkUnreachable, "route/no-route"), ("connect", .hostUnreachable, "route/route-unreachable"),
-            ("connect", .accessDenied, "route/route-prohibited"), ("connect", .invalid, "route/route-blackhole"),
+            ("connect", .accessDenied, "local/not-permitted"), ("connect", .invalid, "route/route-blackhole"),
             ("connect", .notPermitted, "firewall/local-reject"), ("connect", .networkDown, "link/interface-down"),
             ("connect", .addressNotAvailable, "local/port-exhausted"),
         ] as [(String, SystemErrorNumber, String)])
