@@ -36,7 +36,8 @@ import Testing
         return (try Seen(record: path), program.standardError)
     }
 
-    @Test(arguments: Sandbox.withoutNetlink) func `without netlink the status equals the one with netlink`(sandbox: Sandbox) throws {
+    @Test(arguments: Sandbox.withoutNetlink)
+    func `without netlink the status equals the one with netlink`(sandbox: Sandbox) throws {
         let network = try network()
         for options in [[], ["-6"], ["--interface", "up1"]] {
             let (regular, silence) = try status(network, nil, options)
