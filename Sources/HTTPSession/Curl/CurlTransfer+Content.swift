@@ -7,10 +7,13 @@ extension CurlTransfer {
     func receiveContent(_ bytes: UnsafeRawBufferPointer) -> Int {
         if !hasReadCodings {
             hasReadCodings = true
-            do throws(ContentDecoder.Failure) {
-                decoder = try ContentDecoder(ending.codings)
-            } catch {
-                return refuse(content: error)
+            let codings = ending.codings
+            if !codings.isEmpty {
+                do throws(ContentDecoder.Failure) {
+                    decoder = try ContentDecoder(codings)
+                } catch {
+                    return refuse(content: error)
+                }
             }
         }
         guard let decoder else { return deliver(bytes) }

@@ -7,10 +7,12 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
 
     /// Parses the value of a `Content-Type`; `nil` if the value does not begin with `type/subtype`. Invalid parameters are ignored.
     public init?(_ text: String) {
-        let end = text.firstIndex(of: ";") ?? text.endIndex
+        // By bytes: every response is asked for its type, and characters cost many times as much.
+        let end = text.utf8.firstIndex(of: UInt8(ascii: ";")) ?? text.endIndex
         let essence = text[..<end].trimmingSpaces().lowercased()
-        let halves = essence.split(separator: "/", omittingEmptySubsequences: false)
-        guard halves.count == 2, halves.allSatisfy(\.isToken) else { return nil }
+        guard let slash = essence.utf8.firstIndex(of: UInt8(ascii: "/")), essence[..<slash].isToken,
+            essence[essence.utf8.index(after: slash)...].isToken
+        else { return nil }
         self.essence = essence
         parameters = Self.parameters(text[end...])
     }
@@ -73,12 +75,18 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
 extension Substring {
     /// RFC 9110 section 5.6.2.
     fileprivate var isToken: Bool {
-        !isEmpty && utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0) }
+        !isEmpty
+            && utf8.allSatisfy { byte in
+                switch Unicode.Scalar(byte) {
+                case "\"", "(", ")", ",", "/", ":", ";", "<", "=", ">", "?", "@", "[", "\\", "]", "{", "}": false
+                default: byte > 0x20 && byte < 0x7F
+                }
+            }
     }
 
     fileprivate func trimmingSpaces() -> Substring {
-        var text = self
-        while let last = text.last, last == " " || last == "\t" { text.removeLast() }
-        return text.drop { $0 == " " || $0 == "\t" }
+        var bytes = utf8
+        while let last = bytes.last, last == 0x20 || last == 0x09 { bytes.removeLast() }
+        return Substring(bytes.drop { $0 == 0x20 || $0 == 0x09 })
     }
 }

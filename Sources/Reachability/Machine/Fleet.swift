@@ -180,7 +180,7 @@ struct Fleet: Sendable {
         return [
             due.next, book.checkDue, unrouted.isEmpty ? nil : unroutedDue, eager.isEmpty ? nil : eagerDue,
             admitsNotice ? ramp.due : nil, shortage.deadline,
-            untriedWait ? untried.first?.due : nil,
+            untried.first.flatMap { untriedWait ? $0.due : nil },
         ].compactMap { $0 }.min()
     }
 
@@ -283,7 +283,9 @@ struct Fleet: Sendable {
     }
 
     private mutating func resumePostponed(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
-        for lane in postponed.indices {
+        // Usually nothing waits.
+        guard postponed.contains(where: { !$0.isEmpty }) else { return admission.hasUntriedWaiting = false }
+        for lane in postponed.indices where !postponed[lane].isEmpty {
             admission.hasUntriedWaiting = untriedWait
             var taken = 0
             while taken < postponed[lane].count, budget > 0 {

@@ -23,7 +23,7 @@ package enum MonitorInput: Hashable, Sendable {
     /// The outcome of asking whether a host is alive.
     case hostReply(HostQuery, HostReply)
     /// A reply of a search for answers from behind a first hop.
-    case searchReply(Neighbor.Key, HopSearchReply)
+    indirect case searchReply(Neighbor.Key, HopSearchReply)
     /// The packet counters of an interface; `nil` if the kernel did not answer.
     case counters(UInt32, LinkCounters?)
     /// The outcome of a connection that another part of the program made.

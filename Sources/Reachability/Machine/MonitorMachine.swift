@@ -10,7 +10,7 @@ package struct MonitorMachine: Sendable {
         case lookup(LookupAnswer)
         case probe(ProbeResult)
         case hostReply(HostQuery, HostReply)
-        case searchReply(Neighbor.Key, HopSearchReply)
+        indirect case searchReply(Neighbor.Key, HopSearchReply)
         case counters(UInt32, LinkCounters?)
         /// The outcome of a connection that another part of the program made.
         case passiveReport(PassiveReport)

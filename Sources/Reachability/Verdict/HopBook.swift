@@ -196,16 +196,16 @@ struct HopBook: Sendable {
     ///
     /// - Returns: whether the hop must be asked, because it is not known yet whether it answers queries, or whether it does again.
     mutating func noteAlive(_ hop: Neighbor.Key, by proof: Proof, at now: Int64) -> Bool {
-        let isKnown: Bool
         var limit = Self.recordLimit
-        switch proof {
-        case .target(let address, let port):
+        if case .target(let address, let port) = proof {
             if address == hop.address { limit = Self.baselineLimit }
             refute(address, port: port, behind: hop, at: now)
-            isKnown = (records[hop]?.lastUsed = now) != nil
-        case .router: isKnown = (records[hop]?.lastAlive = now) != nil
         }
-        if isKnown { return mustAskAgain(hop, at: now) }
+        // Every answer of a target comes here: the record is found once.
+        if let index = records.index(forKey: hop) {
+            if case .router = proof { records.values[index].lastAlive = now } else { records.values[index].lastUsed = now }
+            return records.values[index].silentSince == nil ? false : mustAskAgain(hop, at: now)
+        }
         guard records.count < limit else { return false }
         var record = Record(lastAsked: now)
         if case .router = proof { record.lastAlive = now } else { record.lastUsed = now }

@@ -60,7 +60,7 @@ package struct TargetMachine: Sendable {
         }
     }
 
-    /// An input of the machine.
+    /// An input of the machine. Large values are stored by reference: most events are small, and are moved often.
     enum Event: Hashable, Sendable {
         /// The monitor is settled, and the target begins.
         case begin
@@ -74,9 +74,9 @@ package struct TargetMachine: Sendable {
         /// The entry of a next hop in the neighbor table.
         case neighbor(Neighbor.Key, NeighborAnswer)
         /// The state of a first hop or of the target's host.
-        case host(Neighbor.Key, HopBook.State)
+        indirect case host(Neighbor.Key, HopBook.State)
         /// What is known about the way behind a first hop.
-        case searched(Neighbor.Key, WitnessBook.State)
+        indirect case searched(Neighbor.Key, WitnessBook.State)
         /// The packet counters of an interface.
         case counters(UInt32, LinkCounters?)
         /// The outcome of a connection that another part of the program made.
@@ -98,7 +98,7 @@ package struct TargetMachine: Sendable {
         case askNeighbor(Neighbor.Key)
         case askHost(HopBook.Request)
         /// Asks who has answered from behind a first hop, by a search if nobody has.
-        case search(WitnessBook.Request)
+        indirect case search(WitnessBook.Request)
         case readCounters(UInt32)
         /// The first hop is alive: the target, or a router behind it, has answered.
         case noteAlive(Neighbor.Key, by: HopBook.Proof)

@@ -161,18 +161,24 @@ struct WitnessBook: Sendable {
         // The hop itself is no witness of what is behind it.
         guard address != hop.address else { return }
         let index = place(of: hop, at: now)
-        records[index].used = now
-        records[index].answered(Witness(kind: .target, address: address, port: port, time: now))
-        let answerer = Answerer(target: target, address: address, port: port, time: now)
-        let network = IPPrefix(address, length: address.family == .v4 ? 24 : 64)
-        if let former = records[index].answerers.firstIndex(where: { network.contains($0.address) }) {
-            records[index].answerers[former] = answerer
-        } else if records[index].answerers.count < Self.answererLimit {
-            records[index].answerers.append(answerer)
-        } else if let oldest = records[index].answerers.indices.min(by: {
-            records[index].answerers[$0].time < records[index].answerers[$1].time
-        }) {
-            records[index].answerers[oldest] = answerer
+        Self.note(Answerer(target: target, address: address, port: port, time: now), &records[index])
+    }
+
+    // Every answer of a target comes here.
+    private static func note(_ answerer: Answerer, _ record: inout Record) {
+        record.used = answerer.time
+        record.answered(Witness(kind: .target, address: answerer.address, port: answerer.port, time: answerer.time))
+        // Usually a target answers again and again.
+        for index in record.answerers.indices where record.answerers[index].target == answerer.target {
+            return record.answerers[index] = answerer
+        }
+        let network = IPPrefix(answerer.address, length: answerer.address.family == .v4 ? 24 : 64)
+        if let former = record.answerers.firstIndex(where: { network.contains($0.address) }) {
+            record.answerers[former] = answerer
+        } else if record.answerers.count < answererLimit {
+            record.answerers.append(answerer)
+        } else if let oldest = record.answerers.indices.min(by: { record.answerers[$0].time < record.answerers[$1].time }) {
+            record.answerers[oldest] = answerer
         }
     }
 
