@@ -8,8 +8,9 @@ struct StatusCollection: Watcher.Condition {
     static let settleLimit = Duration.seconds(30)
     /// The additional time after a probe's deadline within which the target's status must arrive.
     static let verdictMargin = Duration.seconds(2)
-    /// The time after a probe's result within which the resulting status must arrive.
-    static let afterProbe = Duration.milliseconds(250)
+    /// The time after the last probe within which the resulting status must arrive. It comes in the same turn; a busy machine may delay this
+    /// program between the two.
+    static let afterProbe = Duration.seconds(2)
 
     private let probeTimeout: Duration
     private var path: PathUpdate?

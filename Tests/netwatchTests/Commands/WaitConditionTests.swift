@@ -220,9 +220,9 @@ import Testing
         collection.receive(Samples.server(0, endpoint.text, .unknown, initial: true, at: 0))
         collection.receive(Samples.probe(at: 1))
         #expect(!collection.isDone(at: Samples.moment(1)))
-        expectEqual(collection.deadline(at: Samples.moment(1)), Samples.moment(1.25))
-        #expect(collection.isDone(at: Samples.moment(1.25)))
-        expectEqual(collection.document(at: Samples.moment(2))?.verdict, .undetermined)
+        expectEqual(collection.deadline(at: Samples.moment(1)), Samples.moment(3))
+        #expect(collection.isDone(at: Samples.moment(3)))
+        expectEqual(collection.document(at: Samples.moment(3))?.verdict, .undetermined)
     }
 
     @Test func `status ends after the deadline without a probe result`() {
