@@ -86,7 +86,7 @@ package struct ContentCodings: Hashable, Sendable {
 }
 
 /// One pass of zlib over bytes.
-private enum Decoder {
+enum Decoder {
     enum Format: Int32 {
         case gzip = 31
         case zlib = 15
@@ -106,7 +106,8 @@ private enum Decoder {
         var ending: Ending
     }
 
-    /// Whether bytes begin with the header of RFC 1950 section 2.2.
+    /// Whether bytes begin with the header of RFC 1950 section 2.2, or are too few to tell. A block without a header does not begin so, unless its
+    /// padding is not zero.
     static func hasZlibHeader(_ bytes: [UInt8]) -> Bool {
         guard bytes.count >= 2 else { return true }
         return bytes[0] & 0x0F == 8 && bytes[0] >> 4 <= 7 && (Int(bytes[0]) << 8 | Int(bytes[1])) % 31 == 0

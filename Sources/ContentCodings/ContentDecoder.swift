@@ -171,7 +171,7 @@ private final class Inflater: StreamCoding {
             self.beginning = beginning
             guard beginning.count == 2 else { return 0 }
             self.beginning = nil
-            if !Self.hasZlibHeader(beginning) {
+            if !Decoder.hasZlibHeader(beginning) {
                 inflateReset2(stream, -15)
                 permittedSurplus = 4
             }
@@ -219,11 +219,6 @@ private final class Inflater: StreamCoding {
         default: if count == 0 { throw .damaged }
         }
         return count
-    }
-
-    /// Whether two bytes are a header of RFC 1950 section 2.2. A block without a header does not begin so, unless its padding is not zero.
-    private static func hasZlibHeader(_ bytes: [UInt8]) -> Bool {
-        bytes[0] & 0x0F == 8 && bytes[0] >> 4 <= 7 && (Int(bytes[0]) << 8 | Int(bytes[1])) % 31 == 0
     }
 }
 

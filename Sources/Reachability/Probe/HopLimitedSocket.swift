@@ -40,11 +40,7 @@ enum HopLimitedSocket {
         if isReady, let interface = destination.interface {
             isReady = SocketOptions.bind(descriptor, to: interface) == nil
         }
-        if index != 0 {
-            // Without the option the kernel's own route is used, which for a first hop is usually the same.
-            var index = Int32(bitPattern: index)
-            setsockopt(descriptor, SOL_SOCKET, 62, &index, socklen_t(MemoryLayout<Int32>.size))  // SO_BINDTOIFINDEX
-        }
+        if index != 0 { SocketOptions.bind(descriptor, toIndex: index) }
         guard isReady else {
             close(descriptor)
             return nil

@@ -114,8 +114,7 @@ private struct QuestionSockets: ~Copyable {
         let family = hop.address.family
         let descriptor = Glibc.socket(family == .v4 ? AF_INET : AF_INET6, flags, protocolNumber)
         guard descriptor >= 0 else { return }
-        var index = Int32(bitPattern: hop.interface)
-        setsockopt(descriptor, SOL_SOCKET, 62, &index, socklen_t(MemoryLayout<Int32>.size))  // SO_BINDTOIFINDEX
+        SocketOptions.bind(descriptor, toIndex: hop.interface)
         ErrorQueue.enable(on: descriptor, family)
         if kind == .connection { SocketOptions.closeByReset(descriptor) }
         let zone = hop.address.isLinkLocal ? hop.interface : 0

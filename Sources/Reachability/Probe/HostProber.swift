@@ -66,11 +66,7 @@ struct HostProber: ~Copyable {
         let socket = Glibc.socket(family == .v4 ? AF_INET : AF_INET6, kind, 0)
         guard socket >= 0 else { return HostReply(.refused, errno: errno) }
         ErrorQueue.enable(on: socket, family)
-        if query.isBound {
-            // Without the option the kernel's own route is used, which for a first hop is usually the same.
-            var index = Int32(bitPattern: query.host.interface)
-            setsockopt(socket, SOL_SOCKET, 62, &index, socklen_t(MemoryLayout<Int32>.size))  // SO_BINDTOIFINDEX
-        }
+        if query.isBound { SocketOptions.bind(socket, toIndex: query.host.interface) }
         let address = query.host.address
         let zone = address.isLinkLocal ? query.host.interface : 0
         let port = query.host.interface == Self.loopback ? Self.ownPort : Self.port

@@ -11,6 +11,13 @@ enum SocketOptions {
         return result == 0 ? nil : errno
     }
 
+    /// Binds a socket to the interface with an index (SO_BINDTOIFINDEX, Linux 5.1). Before, the kernel's own route is used, which for a first hop
+    /// is usually the same.
+    static func bind(_ socket: Int32, toIndex interface: UInt32) {
+        var index = Int32(bitPattern: interface)
+        setsockopt(socket, SOL_SOCKET, 62, &index, socklen_t(MemoryLayout<Int32>.size))
+    }
+
     /// Closes a connection by FIN again, as TCP does by default.
     static func closeGracefully(_ socket: Int32) {
         var option = linger(l_onoff: 0, l_linger: 0)

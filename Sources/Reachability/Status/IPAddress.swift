@@ -201,6 +201,14 @@ public struct IPPrefix: Hashable, Sendable, Comparable, CustomStringConvertible 
     }
 }
 
+extension IPAddress {
+    /// The network whose hosts are usually reached over the same way: the /24 of an IPv4 address, the /64 of an IPv6 address.
+    var network: IPPrefix {
+        let length: UInt8 = family == .v4 ? 24 : 64
+        return IPPrefix(IPPrefix(self, length: length).first, length: length)
+    }
+}
+
 extension IPAddress: Codable {
     /// Decodes an address from its text.
     public init(from decoder: any Decoder) throws {

@@ -333,7 +333,7 @@ struct HopBook: Sendable {
 
     private mutating func noteUnreachableHost(_ report: Report, behind hop: Neighbor.Key) {
         if hostReports.count >= Self.reportLimit { hostReports = [:] }
-        let key = ReportKey(hop: hop, prefix: Self.prefixes(of: report.target)[0])
+        let key = ReportKey(hop: hop, prefix: report.target.network)
         let others = (hostReports[key] ?? []).filter { $0.target != report.target }
         hostReports[key] = others.suffix(1) + [report]
     }
@@ -341,7 +341,7 @@ struct HopBook: Sendable {
     /// Returns the last report that another host of the same network cannot be reached, if it is recent.
     private func hostReport(beside address: IPAddress, behind hop: Neighbor.Key, at now: Int64) -> Report? {
         guard !hostReports.isEmpty else { return nil }
-        let reports = hostReports[ReportKey(hop: hop, prefix: Self.prefixes(of: address)[0])] ?? []
+        let reports = hostReports[ReportKey(hop: hop, prefix: address.network)] ?? []
         return reports.last { $0.target != address && now - $0.time < Self.exhaustionTime }
     }
 
@@ -355,7 +355,6 @@ struct HopBook: Sendable {
 
     /// The network and the host of an address.
     private static func prefixes(of address: IPAddress) -> [IPPrefix] {
-        let (network, host): (UInt8, UInt8) = address.family == .v4 ? (24, 32) : (64, 128)
-        return [IPPrefix(IPPrefix(address, length: network).first, length: network), IPPrefix(address, length: host)]
+        [address.network, IPPrefix(address, length: address.family == .v4 ? 32 : 128)]
     }
 }

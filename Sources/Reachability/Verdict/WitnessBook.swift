@@ -115,7 +115,7 @@ struct WitnessBook: Sendable {
         }
 
         mutating func state(_ request: Request) -> State {
-            let network = WitnessBook.network(of: request.silent.address)
+            let network = request.silent.address.network
             let witness = witness(since: request.since)
             if witness == nil, silent.count < WitnessBook.networkLimit { silent.insert(network) }
             let hasOthers = hasNameServer || answerers.contains { !network.contains($0.address) }
@@ -136,7 +136,7 @@ struct WitnessBook: Sendable {
 
     private func index(of hop: Neighbor.Key) -> Int? { records.firstIndex { $0.hop == hop } }
 
-    private mutating func place(of hop: Neighbor.Key, at now: Int64) -> Int {
+    private mutating func place(of hop: Neighbor.Key) -> Int {
         if let index = index(of: hop) { return index }
         if records.count >= Self.hopLimit,
             let oldest = records.indices.filter({ records[$0].waiting.isEmpty && !records[$0].isSearching })
@@ -148,19 +148,13 @@ struct WitnessBook: Sendable {
         return records.count - 1
     }
 
-    /// The network of an address: its /24 or /64.
-    static func network(of address: IPAddress) -> IPPrefix {
-        let length: UInt8 = address.family == .v4 ? 24 : 64
-        return IPPrefix(IPPrefix(address, length: length).first, length: length)
-    }
-
     // MARK: Answers
 
     /// Notes that a target behind the hop has answered.
     mutating func noteTarget(_ target: TargetID, _ address: IPAddress, port: UInt16, behind hop: Neighbor.Key, at now: Int64) {
         // The hop itself is no witness of what is behind it.
         guard address != hop.address else { return }
-        let index = place(of: hop, at: now)
+        let index = place(of: hop)
         Self.note(Answerer(target: target, address: address, port: port, time: now), &records[index])
     }
 
@@ -172,7 +166,7 @@ struct WitnessBook: Sendable {
         for index in record.answerers.indices where record.answerers[index].target == answerer.target {
             return record.answerers[index] = answerer
         }
-        let network = IPPrefix(answerer.address, length: answerer.address.family == .v4 ? 24 : 64)
+        let network = answerer.address.network
         if let former = record.answerers.firstIndex(where: { network.contains($0.address) }) {
             record.answerers[former] = answerer
         } else if record.answerers.count < answererLimit {
@@ -185,7 +179,7 @@ struct WitnessBook: Sendable {
     /// Notes that a name server behind the hop has answered.
     mutating func noteNameServer(_ address: IPAddress, behind hop: Neighbor.Key, at now: Int64) {
         guard address != hop.address else { return }
-        let index = place(of: hop, at: now)
+        let index = place(of: hop)
         records[index].used = now
         records[index].answered(Witness(kind: .nameServer, address: address, port: SilentLookup.port, time: now))
         records[index].hasNameServer = true
@@ -195,7 +189,7 @@ struct WitnessBook: Sendable {
 
     /// Returns what is known about the way behind a hop; `nil` if the target must wait for a search.
     mutating func state(_ request: Request, for target: TargetID, at now: Int64) -> State? {
-        let index = place(of: request.hop, at: now)
+        let index = place(of: request.hop)
         records[index].used = now
         if records[index].witness(since: request.since) != nil { return records[index].state(request) }
         let lastSearch = records[index].lastSearch
@@ -219,9 +213,9 @@ struct WitnessBook: Sendable {
             let record = records[index]
             // Of several networks, the way to the one that was searched for least recently is asked.
             let requests = record.waiting.map(\.request)
-            func lastAsked(_ request: Request) -> Int64 { record.empty[Self.network(of: request.silent.address)]?.time ?? .min }
+            func lastAsked(_ request: Request) -> Int64 { record.empty[request.silent.address.network]?.time ?? .min }
             guard let request = requests.min(by: { lastAsked($0) < lastAsked($1) }) else { continue }
-            let network = Self.network(of: request.silent.address)
+            let network = request.silent.address.network
             let others = record.answerers.filter { !network.contains($0.address) && isUp($0.target) }
                 .sorted { $0.time > $1.time }.prefix(Self.otherLimit)
                 .map { HopSearch.Other($0.target, .init($0.address, port: $0.port, interface: request.silent.interface)) }
@@ -267,7 +261,7 @@ struct WitnessBook: Sendable {
         guard isWitnessed || reply.answer == nil else { return outcome }
         records[index].isSearching = false
         if reply.wasSent, !isWitnessed {
-            let network = Self.network(of: search.silent.address)
+            let network = search.silent.address.network
             if records[index].empty.count >= Self.networkLimit { records[index].empty = [:] }
             records[index].empty[network] = ((records[index].empty[network]?.count ?? 0) + 1, now)
             outcome.silent = search.others.map(\.target)

@@ -122,6 +122,30 @@ import Testing
         } + [("gzip", "hello", gzip("hello") + gzip("")), ("gzip", "hello", gzip("") + gzip("hello"))]
     }()
 
+    /// The kinds of tasks, each with a function that returns the bytes of a response.
+    private func fetches(
+        _ session: HTTPSessionManager, to file: URL
+    ) -> [(kind: String, fetch: (TransferRequest) async throws -> Data)] {
+        [
+            ("data", { try await session.dataTask(for: $0).data() }),
+            (
+                "stream",
+                {
+                    var data = Data()
+                    for try await chunk in session.streamTask(for: $0).chunks { data += chunk }
+                    return data
+                }
+            ),
+            (
+                "download",
+                {
+                    try await session.downloadTask(for: $0, to: file).file()
+                    return try Data(contentsOf: file)
+                }
+            ),
+        ]
+    }
+
     @Test func `several members, padding and other bytes behind compressed data are decoded or fail as cannotDecodeContent`()
         async throws
     {
@@ -135,22 +159,12 @@ import Testing
                 if piece == 7 { reply = reply.pieces(of: 7, after: .delay(.milliseconds(1))) }
                 let server = try TestServer { [reply] _ in reply }
                 let request = TransferRequest(url: server.url())
-                func check(_ kind: String, _ found: () async throws -> Data) async {
-                    do { try await expectEqual(found(), Data(content.utf8), "\(number) \(coding) \(piece) \(kind)") } catch {
+                for (kind, fetch) in fetches(session, to: folder.url("\(number)-\(piece)")) {
+                    do { try await expectEqual(fetch(request), Data(content.utf8), "\(number) \(coding) \(piece) \(kind)") } catch
+                    {
                         let code = (error as? HTTPSessionError)?.code
                         expectEqual(code, .cannotDecodeContent, "\(number) \(coding) \(piece) \(kind): \(error)")
                     }
-                }
-                await check("data") { try await session.dataTask(for: request).data() }
-                await check("stream") {
-                    var data = Data()
-                    for try await chunk in session.streamTask(for: request).chunks { data += chunk }
-                    return data
-                }
-                await check("download") {
-                    let file = folder.url("\(number)-\(piece)")
-                    try await session.downloadTask(for: request, to: file).file()
-                    return try Data(contentsOf: file)
                 }
             }
         }
@@ -180,9 +194,9 @@ import Testing
             for (framing, reply) in [("length", whole), ("chunked", whole.chunked()), ("close", whole.untilClose())] {
                 let server = try TestServer { _ in reply }
                 let request = TransferRequest(url: server.url())
-                func check(_ kind: String, _ found: () async throws -> Data) async {
+                for (kind, fetch) in fetches(session, to: folder.url("\(cut)-\(framing)")) {
                     do {
-                        let data = try await found()
+                        let data = try await fetch(request)
                         #expect(cut == 0 && data == Data(content.utf8), "\(name) \(cut) \(framing) \(kind)")
                     } catch {
                         let code = (error as? HTTPSessionError)?.code
@@ -190,17 +204,6 @@ import Testing
                             code, cut == 0 ? nil : framing == "close" ? .connectionLost : .cannotDecodeContent,
                             "\(name) \(cut) \(framing) \(kind): \(error)")
                     }
-                }
-                await check("data") { try await session.dataTask(for: request).data() }
-                await check("stream") {
-                    var data = Data()
-                    for try await chunk in session.streamTask(for: request).chunks { data += chunk }
-                    return data
-                }
-                await check("download") {
-                    let file = folder.url("\(cut)-\(framing)")
-                    try await session.downloadTask(for: request, to: file).file()
-                    return try Data(contentsOf: file)
                 }
             }
         }
