@@ -3,16 +3,21 @@ internal import CTLSReading
 internal import EventLoop
 package import FoundationEssentials
 
-/// The trust of TLS clients.
+/// The trust of TLS clients, and what they prove of themselves.
 package struct TLSClientSettings: Hashable, Sendable {
     /// The trusted authorities and their revocation lists.
     package var authorities: Authorities
     /// Whether the errors of chains are evidence only. Authorities that cannot be loaded are such an error then.
     package var isInsecure: Bool
+    /// The certificate that servers receive if they request one; `nil` for none.
+    package var identity: ClientCertificate?
 
-    package init(authorities: Authorities = Authorities(includesSystem: true), isInsecure: Bool = false) {
+    package init(
+        authorities: Authorities = Authorities(includesSystem: true), isInsecure: Bool = false, identity: ClientCertificate? = nil
+    ) {
         self.authorities = authorities
         self.isInsecure = isInsecure
+        self.identity = identity
     }
 
     /// Reads authorities, which replace the system's, and revocation lists, both in PEM or DER. `nil` stands for the system's
@@ -61,7 +66,7 @@ package final class TLSClientContext: Sendable {
     /// Returns the loaded parts. Files are read outside the lock; of two threads that load at once, one result is kept.
     func load() throws(CertificateError) -> Loaded {
         if let loaded = loaded.withLock({ $0 }) { return loaded }
-        let created = try Loaded(authorities())
+        let created = try Loaded(authorities(), settings.identity)
         return loaded.withLock { loaded in
             if let loaded { return loaded }
             loaded = created
@@ -88,7 +93,10 @@ package final class TLSClientContext: Sendable {
         /// SHA-256. OpenSSL would look up EVP_sha256() at each use.
         private let sha256: OpaquePointer?
 
-        init(_ authorities: TrustStore?) throws(CertificateError) {
+        /// The subject of the client certificate; `nil` without one.
+        let clientSubject: String?
+
+        init(_ authorities: TrustStore?, _ identity: ClientCertificate?) throws(CertificateError) {
             OpenSSL.prepare()
             guard
                 let pointer = OpenSSLErrors.contained({
@@ -99,6 +107,7 @@ package final class TLSClientContext: Sendable {
             }
             self.pointer = pointer
             self.authorities = authorities
+            clientSubject = identity?.certificate.subject
             sha256 = OpenSSLErrors.contained { EVP_MD_fetch(nil, "SHA2-256", nil) }
             guard netwatch_ssl_ctx_set_versions(pointer, TLS1_2_VERSION, 0) == 1 else {
                 throw .invalid("OpenSSL does not support TLS 1.2")
@@ -113,6 +122,9 @@ package final class TLSClientContext: Sendable {
             SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
             SSL_CTX_set_cert_verify_callback(pointer, TLSCallbacks.collect, nil)
             SSL_CTX_set_msg_callback(pointer, TLSCallbacks.message)
+            if let identity, !identity.install(on: pointer) {
+                throw .invalid("OpenSSL does not accept the client certificate \(identity.certificate.subject)")
+            }
         }
 
         deinit {

@@ -32,6 +32,8 @@ package struct TLSHandshakeFacts: Hashable, Sendable, Codable {
     package var applicationProtocol: String?
     /// Whether the server requests a certificate from the client (RFC 8446 section 4.3.2).
     package var isCertificateRequested = false
+    /// The subject of the certificate that the server receives if it requests one; `nil` without one.
+    package var clientSubject: String?
 
     // MARK: certificates
 

@@ -19,6 +19,7 @@ final class TLSHandshakeNotes {
     /// `nil` for the time at which they arrive.
     init(serverName: String, context: TLSClientContext.Loaded, verificationTime: Int64?) {
         facts = TLSHandshakeFacts(serverName: serverName)
+        facts.clientSubject = context.clientSubject
         self.context = context
         self.verificationTime = verificationTime
     }

@@ -108,7 +108,7 @@ import Testing
         (["--cert", "c.pem", "--key", "empty"], 65, "--key empty: has no private key that can be read without a passphrase\n"),
         (
             ["--cert", "c.pem", "--key", "other.key"], 65,
-            "--key other.key: the private key does not belong to the certificate of c.pem"
+            "--key other.key: the private key does not belong to the certificate of --cert c.pem"
         ),
         (["--cafile", "missing"], 66, "missing"),
         (["--proxy", "gopher://a"], 64, "--proxy: give http://"), (["--proxy", "a:1"], 64, "--proxy: give http://"),

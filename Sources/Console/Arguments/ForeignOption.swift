@@ -1,17 +1,8 @@
 /// The options that some commands have and others do not, with the reason. The parser alone would suggest an option with a similar name.
 enum ForeignOption {
-    private static let probing: Set<String> = ["watch", "status", "probe", "why", "wait", "record", "serve"]
     private static let transfers: Set<String> = ["get", "put"]
 
     private static let reasons: [(commands: Set<String>, options: Set<String>, reason: String)] = [
-        (
-            probing, ["--cert", "--key"],
-            "only get and put have it; probes show no client certificate, and report tls/client-certificate-required"
-        ),
-        (
-            probing, ["--proxy", "--noproxy"],
-            "only get and put have it; probes examine the path to the server itself, so name the proxy as the target, PROXY:PORT"
-        ),
         (transfers, ["--insecure"], "only probes have it; get and put trust another authority with --cafile"),
         (
             transfers, ["--crlfile", "--expect-status", "--expect-body", "--certificate-days"],

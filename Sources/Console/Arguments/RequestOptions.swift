@@ -1,6 +1,4 @@
 package import ArgumentParser
-package import Reachability
-import Glibc
 
 /// The header fields and the user of http requests, for commands that send requests or probes.
 package struct RequestOptions: ParsableArguments {
@@ -27,18 +25,5 @@ package struct RequestOptions: ParsableArguments {
     package func credential() throws(Failure) -> (name: String, password: String)? {
         guard let user else { return nil }
         return try UserArgument.read(user)
-    }
-}
-
-extension Failure {
-    /// Creates the failure of a file with certificates or lists that an option names: code 65, 66, or 77 if this user may not read it.
-    package init(_ option: String, _ error: TLSProbeSettings.FileError) {
-        let code: Int32 =
-            switch error.systemError {
-            case nil: ExitCode.badData
-            case EACCES, EPERM: ExitCode.notPermitted
-            default: ExitCode.noInput
-            }
-        self.init(code, "\(option) \(error)")
     }
 }

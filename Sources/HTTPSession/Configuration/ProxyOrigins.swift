@@ -1,6 +1,8 @@
 internal import FoundationEssentials
+internal import Reachability
 
-/// The proxies of a session by origin. The session reads the environment once, when it is made, and decides for each request.
+/// The proxies of a session by origin. The session reads the environment once, when it is made, and decides for each request; libcurl gets no list of
+/// exceptions of its own.
 struct ProxyOrigins: Sendable {
     private let http: URL?
     private let https: URL?
@@ -68,4 +70,9 @@ struct ProxyOrigins: Sendable {
         if parts.port == nil { parts.port = parts.scheme?.lowercased() == "https" ? 443 : 1_080 }
         return parts.url?.withASCIIHost
     }
+}
+
+extension ProxyExceptions {
+    /// Whether an origin is one of the hosts, or below one.
+    func contains(_ origin: Origin) -> Bool { contains(origin.host, port: origin.port) }
 }

@@ -1,5 +1,6 @@
 internal import ByteComparison
 public import FoundationEssentials
+internal import Reachability
 
 /// A scheme, host and port (RFC 6454 section 4), to which credentials and connections belong.
 public struct Origin: Hashable, Sendable, CustomStringConvertible {
@@ -79,12 +80,5 @@ public struct Origin: Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
         return port == (scheme == "https" ? 443 : 80) ? "\(scheme)://\(name)" : "\(scheme)://\(name):\(port)"
-    }
-}
-
-extension String {
-    /// The text without the brackets that surround an IPv6 address in a URL (RFC 3986 section 3.2.2); any other text unchanged.
-    var withoutBrackets: String {
-        utf8.first == UInt8(ascii: "[") && utf8.last == UInt8(ascii: "]") ? String(dropFirst().dropLast()) : self
     }
 }

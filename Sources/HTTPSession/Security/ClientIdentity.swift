@@ -1,15 +1,18 @@
-internal import Certificates
+package import Certificates
 public import FoundationEssentials
 
 /// A client certificate with its chain and its private key.
 ///
 /// Its description, its mirror and logs contain the subject of the certificate, never the key.
 public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    let key: PrivateKey
+    let content: ClientCertificate
     /// The certificate of the client.
-    public let certificate: Certificate
+    public var certificate: Certificate { Certificate(content.certificate) }
     /// The certificates that are sent after it, its issuer first.
-    public let chain: [Certificate]
+    public var chain: [Certificate] { content.chain.map(Certificate.init) }
+
+    /// Creates an identity from one that has been read.
+    package init(_ content: ClientCertificate) { self.content = content }
 
     /// Creates an identity from data.
     ///
@@ -21,8 +24,7 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
     ///   does not belong to the certificate.
     public init(certificate: Data, privateKey: Data, passphrase: String? = nil) throws(HTTPSessionError) {
         try self.init(
-            Certificate.certificates(in: certificate, named: "the client certificate"),
-            Self.key(in: privateKey, passphrase, named: "the private key"), named: "the client certificate")
+            certificate, named: "the client certificate", key: privateKey, passphrase, named: "the private key")
     }
 
     /// Creates an identity from files, whose content is as in ``init(certificate:privateKey:passphrase:)``.
@@ -30,9 +32,8 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
     /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, naming the file.
     public init(certificateFile: String, privateKeyFile: String, passphrase: String? = nil) throws(HTTPSessionError) {
         try self.init(
-            Certificate.certificates(in: SecurityFile.contents(of: certificateFile), named: certificateFile),
-            Self.key(in: SecurityFile.contents(of: privateKeyFile), passphrase, named: privateKeyFile),
-            named: certificateFile)
+            SecurityFile.contents(of: certificateFile), named: certificateFile, key: SecurityFile.contents(of: privateKeyFile),
+            passphrase, named: privateKeyFile)
     }
 
     /// Creates an identity from files, whose content is as in ``init(certificate:privateKey:passphrase:)``.
@@ -68,38 +69,26 @@ public struct ClientIdentity: Sendable, Hashable, CustomStringConvertible, Custo
     }
 
     private init(pkcs12: Data, passphrase: String, named name: String) throws(HTTPSessionError) {
-        let content: (key: PrivateKey, certificates: [X509Certificate])
-        do { content = try PrivateKey.open(pkcs12: pkcs12, passphrase: passphrase, named: name) } catch {
-            throw HTTPSessionError(error)
-        }
-        try self.init(content.certificates.map(Certificate.init), content.key, named: name)
+        do {
+            let (key, certificates) = try PrivateKey.open(pkcs12: pkcs12, passphrase: passphrase, named: name)
+            content = try ClientCertificate(certificates, key, named: name)
+        } catch { throw HTTPSessionError(error) }
     }
 
-    private init(_ certificates: [Certificate], _ key: PrivateKey, named name: String) throws(HTTPSessionError) {
-        guard let own = certificates.first, key.belongs(to: own.x509) else {
-            throw HTTPSessionError(.invalidConfiguration, "the private key does not belong to the certificate of \(name)")
-        }
-        self.key = key
-        certificate = own
-        chain = Array(certificates.dropFirst())
-    }
-
-    private static func key(in pem: Data, _ passphrase: String?, named name: String) throws(HTTPSessionError) -> PrivateKey {
-        do { return try PrivateKey(pem: pem, passphrase: passphrase, named: name) } catch { throw HTTPSessionError(error) }
+    private init(
+        _ certificate: Data, named name: String, key: Data, _ passphrase: String?, named keyName: String
+    ) throws(HTTPSessionError) {
+        do {
+            content = try ClientCertificate(
+                CertificateDecoding.certificates(in: certificate, named: name),
+                PrivateKey(pem: key, passphrase: passphrase, named: keyName), named: name)
+        } catch { throw HTTPSessionError(error) }
     }
 
     /// Sets the certificates and the key on an SSL_CTX. - Returns: whether OpenSSL accepts them.
     func install(on context: OpaquePointer) -> Bool {
-        key.use(for: certificate.x509, chain: chain.map(\.x509), on: context)
+        content.install(on: context)
     }
-
-    /// Whether both have the same certificates, and so the same key.
-    public static func == (left: Self, right: Self) -> Bool {
-        left.certificate == right.certificate && left.chain == right.chain
-    }
-
-    /// Hashes the certificate.
-    public func hash(into hasher: inout Hasher) { hasher.combine(certificate) }
 
     /// The subject of the certificate.
     public var description: String { "ClientIdentity(\(certificate.subject))" }

@@ -5,8 +5,8 @@ internal import Pacing
 extension DiagnosisEvidence {
     var dnsStep: Diagnosis.Step {
         guard let endpoint else { return pathNamesStep }
-        guard case .name(let name) = endpoint.host else {
-            return Diagnosis.Step(.dns, .notUsed, "not used: the target is an address")
+        guard case .name(let name) = (proxy ?? endpoint).host else {
+            return Diagnosis.Step(.dns, .notUsed, "not used: the \(proxy == nil ? "target" : "proxy") is an address")
         }
         guard let lookup = report?.lookup, lookup.code == 0, !lookup.addresses.isEmpty else {
             return Diagnosis.Step(.dns, .unproven, "\(name) was not resolved", duration: report?.resolution)
@@ -83,12 +83,17 @@ extension DiagnosisEvidence {
         guard let report, report.cause == nil || report.levels != nil else {
             return Diagnosis.Step(.tcp, .unproven, "no connection was attempted")
         }
-        return Diagnosis.Step(
-            .tcp, .works, "\(report.address ?? address) accepts connections to port \(endpoint.port)",
-            duration: report.connection ?? report.roundTrip,
-            evidence: [
-                "address": .text("\(report.address ?? address)"), "port": .number(Int(endpoint.port)),
-            ])
+        let port = (proxy ?? endpoint).port
+        var sentence = "\(report.address ?? address) accepts connections to port \(port)"
+        var evidence: [String: Cause.Evidence] = ["address": .text("\(report.address ?? address)"), "port": .number(Int(port))]
+        if let proxy {
+            sentence = "the proxy \(sentence)"
+            evidence["proxy"] = .text(proxy.text)
+            if report.levels?.tunnelNanoseconds != nil {
+                sentence += ", and opens a tunnel to \(endpoint.hostText):\(endpoint.port)"
+            }
+        }
+        return Diagnosis.Step(.tcp, .works, sentence, duration: report.connection ?? report.roundTrip, evidence: evidence)
     }
 
     var tlsStep: Diagnosis.Step {

@@ -2,6 +2,8 @@
 package struct DiagnosisEvidence: Sendable {
     /// The target; `nil` if the path is explained.
     package var endpoint: Endpoint?
+    /// The proxy through which the target is probed; `nil` for none.
+    package var proxy: Endpoint?
     package var path: NetworkPath
     /// The target's verdict; `nil` if there is none yet, or if the path is explained.
     package var update: ServerUpdate?
@@ -25,11 +27,13 @@ package struct DiagnosisEvidence: Sendable {
     private(set) var conclusion: Conclusion?
 
     package init(
-        endpoint: Endpoint? = nil, path: NetworkPath, update: ServerUpdate? = nil, report: ProbeReport? = nil,
+        endpoint: Endpoint? = nil, proxy: Endpoint? = nil, path: NetworkPath, update: ServerUpdate? = nil,
+        report: ProbeReport? = nil,
         inspection: RouteInspection? = nil, hops: [Hop]? = nil, firstHop: HopAnswers? = nil, addresses: [AddressResult] = [],
         ownAddresses: [Address]? = nil, boundTo: String? = nil, examined: Duration? = nil
     ) {
         self.endpoint = endpoint
+        self.proxy = proxy
         self.path = path
         self.update = update
         self.report = report
@@ -79,7 +83,7 @@ package struct DiagnosisEvidence: Sendable {
     package var destination: Destination? {
         guard let endpoint else { return path.gateways.first.map { .gateway($0) } }
         if let address = update?.address ?? report?.address { return .server(address) }
-        if case .address(let address, _) = endpoint.host { return .server(address) }
+        if case .address(let address, _) = (proxy ?? endpoint).host { return .server(address) }
         return resolver.map { .resolver($0) }
     }
 

@@ -1,8 +1,12 @@
+internal import Certificates
+
 /// The levels of a probe above TCP: the TLS handshake, the HTTP request, and the expected response.
 package struct LevelPlan: Hashable, Sendable {
     /// The name or address that a certificate must have.
     let serverName: String
     let tls: TLSProbeSettings
+    /// The client certificate; `nil` for none, and for other hosts than the target.
+    let identity: ClientCertificate?
     let request: HTTPProbeRequest?
     let expectation: HTTPExpectation
     let followsRedirects: Bool
@@ -10,6 +14,10 @@ package struct LevelPlan: Hashable, Sendable {
     let isCanary: Bool
     /// The protocol of the endpoint.
     let scheme: Endpoint.Scheme
+    /// The proxy to which the connection is made; `nil` if it is made to the server.
+    let proxy: ProbeProxy?
+    /// Whether redirects to the same host are probes of their own, because a proxy may serve only one of the two.
+    let mayChangeWay: Bool
     /// The redirects that led from the target to this plan's host; `nil` for the target itself.
     let redirects: Redirects?
 
@@ -21,7 +29,10 @@ package struct LevelPlan: Hashable, Sendable {
         // The settings name the target, not the host to which it redirects.
         serverName = redirection == nil ? Self.serverName(endpoint, settings) : Self.host(of: endpoint)
         tls = settings.tls
+        identity = redirection == nil ? settings.tls.identity : nil
         isCanary = settings.http.isCanary
+        proxy = settings.http.proxy.flatMap { $0.serves(endpoint) ? $0 : nil }
+        mayChangeWay = settings.http.proxy != nil
         // The redirect of a canary is a portal's answer. What the portal's own server answers would hide it.
         followsRedirects = settings.http.followsRedirects && !isCanary
         if endpoint.scheme.usesHTTP {

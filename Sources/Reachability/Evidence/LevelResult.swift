@@ -16,6 +16,15 @@ package struct LevelResult: Hashable, Sendable, Codable {
     /// The URLs of the redirects before a handshake on another connection to the same host, in order; `nil` if there are none, or if a
     /// request followed the handshake.
     package var handshakeRedirects: [String]?
+    /// How the proxy has refused a tunnel to the server; `nil` if it has not.
+    package var proxyFailure: ProxyTunnelFailure? {
+        get { boxedProxyFailure?.value }
+        set { boxedProxyFailure = newValue.map { Boxed($0) } }
+    }
+    // Boxed: most results have none.
+    private var boxedProxyFailure: Boxed<ProxyTunnelFailure>?
+    /// The time in which the proxy has opened a tunnel to the server, in nanoseconds; `nil` without a tunnel.
+    package var tunnelNanoseconds: Int64?
     /// Whether the levels ended at the probe's deadline.
     package var isAtDeadline = false
     /// The duration of the TLS handshake in nanoseconds; `nil` if it is not complete.

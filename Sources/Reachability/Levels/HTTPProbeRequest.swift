@@ -97,8 +97,12 @@ package struct HTTPProbeRequest: Hashable, Sendable {
     package var hostField: String { host ?? url.authority }
 
     /// Returns the request as bytes of HTTP/1.1 (RFC 9112 section 3).
-    package func bytes() -> [UInt8] {
-        var lines = "\(method) \(url.target) HTTP/1.1\r\nHost: \(hostField)\r\nConnection: close\r\n"
+    package func bytes() -> [UInt8] { bytes(through: nil) }
+
+    /// Returns the request as bytes for a server, or for a proxy that passes it on.
+    func bytes(through proxy: ProbeProxy?) -> [UInt8] {
+        let target = proxy == nil ? url.target : "\(url)"
+        var lines = "\(method) \(target) HTTP/1.1\r\nHost: \(hostField)\r\nConnection: close\r\n\(proxy?.fieldLines ?? "")"
         func addDefault(_ name: String, _ value: String) {
             if !fields.contains(where: { $0.name.lowercased() == name.lowercased() }) { lines += "\(name): \(value)\r\n" }
         }

@@ -27,6 +27,24 @@ extension HTTPProbeSettings {
         try change { $0.fields.append(Field(name: name, value: value)) }
     }
 
+    /// Sets the proxy through which http and https targets are probed, also after redirects.
+    ///
+    /// Lookups and connections are then those to the proxy. If it cannot be reached, or if it opens no tunnel to the server, the target is unreachable
+    /// and the cause has the evidence `proxy`. The proxies of the environment are never used.
+    ///
+    /// - Parameters:
+    ///   - url: a URL of http with a host, optionally with a port (default: 1080), and with a user and a password whose special characters are
+    ///     percent-encoded; `nil` for no proxy.
+    ///   - exceptions: the hosts that are connected to without the proxy, in the syntax of `no_proxy`: names with those below them, addresses, networks,
+    ///     or `*`, separated by commas.
+    /// - Throws: ``InvalidValue`` with the reason, without any part of the URL.
+    public mutating func setProxy(_ url: String?, except exceptions: String = "") throws(InvalidValue) {
+        proxy = if let url { try ProbeProxy(url, exceptions: exceptions) } else { nil }
+    }
+
+    /// Returns the proxy of an endpoint's probes; `nil` if they connect to the endpoint.
+    package func proxy(for endpoint: Endpoint) -> Endpoint? { proxy.flatMap { $0.serves(endpoint) ? $0.endpoint : nil } }
+
     /// Sets the accepted status codes.
     ///
     /// - Parameter list: codes and ranges from 100 to 599, such as `200-299,401`.

@@ -20,9 +20,13 @@ final class LevelRun {
     private let plan: LevelPlan
     /// The context of the TLS clients with these settings.
     let context: TLSClientContext
+    /// The tunnel that the proxy is about to open; `nil` without one.
+    private var tunnel: ProxyTunnel?
     private var client: TLSClient?
     private var probe: HTTPProbe?
     private var output: [UInt8] = []
+    /// The processor time of earlier handshakes of the probe.
+    private var nanosecondsSpent: Int64 = 0
     private var started: Int64 = 0
     private var requested: Int64?
     private var firstByte: Int64?
@@ -35,7 +39,8 @@ final class LevelRun {
     init(_ plan: LevelPlan, deadline: Int64) {
         self.plan = plan
         self.deadline = deadline
-        context = TLSClientContext.of(TLSClientSettings(authorities: plan.tls.authorities, isInsecure: plan.tls.isInsecure))
+        context = TLSClientContext.of(
+            TLSClientSettings(authorities: plan.tls.authorities, isInsecure: plan.tls.isInsecure, identity: plan.identity))
         probe = plan.request.map {
             HTTPProbe(
                 $0, expecting: plan.expectation, isFollowing: plan.followsRedirects, after: plan.redirects,
@@ -49,10 +54,17 @@ final class LevelRun {
     /// Begins the levels on a connection that is established.
     func connected(_ now: Int64) {
         let usesTLS = beginsWithTLS
-        let nanosecondsSpent = client?.nanosecondsSpent ?? 0
+        nanosecondsSpent = client?.nanosecondsSpent ?? 0
         (started, redirection, client) = (now, nil, nil)
         (requested, firstByte) = (nil, nil)
         guard usesTLS else { return sendRequest(now) }
+        guard let proxy = plan.proxy, let url = probe?.request.url else { return startHandshake() }
+        let tunnel = ProxyTunnel(to: url.endpoint, through: proxy)
+        self.tunnel = tunnel
+        output += tunnel.request
+    }
+
+    private func startHandshake() {
         do throws(CertificateError) {
             let client = try TLSClient(
                 context: context, serverName: plan.serverName, applicationProtocols: plan.applicationProtocols,
@@ -78,6 +90,8 @@ final class LevelRun {
     func receive(_ bytes: UnsafeRawBufferPointer, now: Int64) {
         result.bytesReceived += bytes.count
         guard !hasEnded, redirection == nil else { return }
+        let bytes = takeTunnel(bytes, now)
+        guard !bytes.isEmpty, !hasEnded else { return }
         guard let client else { return take(bytes, now) }
         let wasHandshaking = client.state == .handshaking
         let step = client.receive(bytes)
@@ -93,9 +107,36 @@ final class LevelRun {
         }
     }
 
+    /// Takes the proxy's answer. Returns the bytes behind it, which are those of the server.
+    private func takeTunnel(_ bytes: UnsafeRawBufferPointer, _ now: Int64) -> UnsafeRawBufferPointer {
+        guard var tunnel else { return bytes }
+        let count = tunnel.receive(bytes)
+        self.tunnel = tunnel
+        guard tunnel.isOpen else {
+            if tunnel.hasEnded { tunnelFailed(.exchange) }
+            return UnsafeRawBufferPointer(rebasing: bytes[..<0])
+        }
+        self.tunnel = nil
+        result.tunnelNanoseconds = max(0, now - started)
+        started = now
+        startHandshake()
+        return UnsafeRawBufferPointer(rebasing: bytes[count...])
+    }
+
+    private func tunnelFailed(_ ending: HTTPEnding) {
+        guard let facts = tunnel?.facts else { return }
+        result.proxyFailure = ProxyTunnelFailure(response: facts, ending: ending)
+        tunnel = nil
+        end()
+    }
+
     /// Notes that the server has closed its side of the connection.
     func inputEnded(_ now: Int64) {
         guard !hasEnded, redirection == nil else { return }
+        if tunnel != nil {
+            tunnel?.endOfInput()
+            return tunnelFailed(.exchange)
+        }
         guard probe != nil, requested != nil else { return end(.endOfFile) }
         probe?.endOfInput()
         advance(now)
@@ -106,6 +147,7 @@ final class LevelRun {
     func connectionFailed(_ number: Int32) {
         guard !hasEnded else { return }
         if handOverRedirection() { return }
+        if tunnel != nil { return tunnelFailed(.systemError(number)) }
         if requested != nil { result.httpEnding = .systemError(number) }
         end(.systemError(number))
     }
@@ -116,6 +158,10 @@ final class LevelRun {
         if handOverRedirection() { return }
         result.isAcknowledged = isAcknowledged
         result.hasGap = hasGap
+        if tunnel != nil {
+            result.isAtDeadline = true
+            return tunnelFailed(.deadline)
+        }
         // A server that was silent after the handshake has accepted the client.
         let isAccepted = probe == nil && client?.state == .established
         result.isAtDeadline = !isAccepted
@@ -137,7 +183,7 @@ final class LevelRun {
     private func sendRequest(_ now: Int64) {
         guard let request = probe?.request else { return end() }
         requested = now
-        output += client?.send(request.bytes()) ?? request.bytes()
+        output += client?.send(request.bytes()) ?? request.bytes(through: plan.proxy)
     }
 
     private func take(_ bytes: UnsafeRawBufferPointer, _ now: Int64) {
@@ -157,7 +203,7 @@ final class LevelRun {
         case .finished:
             result.transferNanoseconds = transferTime(now)
             end()
-        case .follow(let request) where request.url.endpoint.host == before.request.url.endpoint.host:
+        case .follow(let request) where request.url.endpoint.host == before.request.url.endpoint.host && !plan.mayChangeWay:
             redirection = request.url
             redirectingFacts = before.facts
             result.transferNanoseconds = transferTime(now)

@@ -217,6 +217,9 @@ private struct RecordedSettings: Codable {
         var declared: Bool
         /// Omitted if false.
         var canary: Bool?
+        /// The proxy's URL without credentials, and the list of hosts without it; omitted without a proxy.
+        var proxy: String?
+        var proxyExceptions: String?
     }
 
     var levels: Levels?
@@ -257,7 +260,8 @@ private struct RecordedSettings: Codable {
             certificateDays: settings.tls.certificateDays, host: settings.http.host, method: settings.http.method,
             redirects: settings.http.followsRedirects, statuses: settings.http.statuses,
             versions: settings.http.versions.sorted(), declared: settings.http.expectation.isDeclared,
-            canary: settings.http.isCanary ? true : nil)
+            canary: settings.http.isCanary ? true : nil, proxy: settings.http.proxy.map { "http://\($0.text)" },
+            proxyExceptions: settings.http.proxy?.exceptionList)
     }
 
     var settings: ProbeSettings {
@@ -280,6 +284,7 @@ private struct RecordedSettings: Codable {
             settings.http.versions = Set(levels.versions)
             settings.http.hasFurtherRules = levels.declared
             settings.http.isCanary = levels.canary ?? false
+            try? settings.http.setProxy(levels.proxy, except: levels.proxyExceptions ?? "")
         }
         return settings
     }

@@ -63,6 +63,8 @@ public struct HTTPProbeSettings: Hashable, Sendable {
     /// Without a name here, another origin receives Accept, User-Agent, Range and other fields that say what the probe wants, and no others: they
     /// may be secrets, such as `X-Api-Key`. It never receives Authorization, Cookie, Host, Origin and Referer.
     public var forwardedFields: [String] = []
+    /// The proxy of http and https probes; `nil`, the default, for connections to the server itself.
+    var proxy: ProbeProxy?
     /// Whether redirects are followed, up to 10, also to other hosts; true by default. Those of a canary are not (``isCanary``).
     public var followsRedirects = true
     /// The accepted status codes, such as `200-299,401`; `nil`, the default, for 200 to 299.

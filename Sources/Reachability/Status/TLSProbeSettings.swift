@@ -1,5 +1,5 @@
 internal import ByteComparison
-internal import Certificates
+package import Certificates
 package import FoundationEssentials
 
 /// The trust of TLS probes, and the certificate that they expect. By default: the system's authorities, and 14 days of validity.
@@ -26,6 +26,8 @@ public struct TLSProbeSettings: Hashable, Sendable {
     /// The number of days before the expiry of a certificate from which the server is degraded; 14 by default, 0 for never.
     public var certificateDays = 14
     private(set) var authorities = Authorities(includesSystem: true)
+    /// The certificate that the target receives if it requests one; `nil`, the default, for none. Hosts to which it redirects do not receive it.
+    package var identity: ClientCertificate?
 
     /// Creates the default settings.
     public init() {}
@@ -67,7 +69,7 @@ public struct TLSProbeSettings: Hashable, Sendable {
     public static func == (one: TLSProbeSettings, other: TLSProbeSettings) -> Bool {
         one.serverName.isExactly(other.serverName) && one.applicationProtocols.isExactly(other.applicationProtocols)
             && one.isInsecure == other.isInsecure && one.certificateDays == other.certificateDays
-            && one.authorities == other.authorities
+            && one.authorities == other.authorities && one.identity == other.identity
     }
 
     /// Hashes the names and the authorities.
@@ -78,6 +80,37 @@ public struct TLSProbeSettings: Hashable, Sendable {
         hasher.combine(isInsecure)
         hasher.combine(certificateDays)
         hasher.combine(authorities)
+        hasher.combine(identity)
+    }
+
+    /// Shows a client certificate to targets that request one (RFC 8446 section 4.3.2), and not to hosts to which they redirect. Reads the files.
+    ///
+    /// - Parameters:
+    ///   - path: a file with the certificate and its chain in PEM, the client's own first.
+    ///   - key: a file with its private key in PEM, without a passphrase; `nil` for the file of the certificate.
+    /// - Throws: ``FileError`` if a file cannot be read, has no certificate or no key, or if the key does not belong to the certificate.
+    public mutating func identifyClient(by path: String, key: String? = nil) throws(FileError) {
+        let certificate = try TrustFile.contents(of: path)
+        let privateKey = if let key { try TrustFile.contents(of: key) } else { certificate }
+        identity = try Self.identity(certificate, named: path, key: privateKey, named: key)
+    }
+
+    /// Returns the client certificate in files that have been read. Each is read once: it may be a pipe.
+    package static func identity(
+        _ certificate: Data, named name: String, key: Data, named keyName: String?
+    ) throws(FileError) -> ClientCertificate {
+        let certificates: [X509Certificate]
+        do { certificates = try CertificateDecoding.certificates(in: certificate, named: name) } catch {
+            throw FileError("\(name): has no certificate that can be read")
+        }
+        let privateKey: PrivateKey
+        do { privateKey = try PrivateKey(pem: key, passphrase: nil, named: keyName ?? name) } catch {
+            let remedy = keyName == nil ? "; name the file of the key" : ""
+            throw FileError("\(keyName ?? name): has no private key that can be read without a passphrase\(remedy)")
+        }
+        do { return try ClientCertificate(certificates, privateKey, named: name) } catch {
+            throw FileError("\(keyName ?? name): the private key does not belong to the certificate of \(name)")
+        }
     }
 
     private static func failure(_ error: CertificateError, _ path: String) -> FileError {

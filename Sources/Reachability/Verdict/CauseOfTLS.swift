@@ -106,7 +106,9 @@ package struct FinishedHandshake: Hashable, Sendable {
         let ending = refusal == .reset ? "resets the connection" : "closes the connection"
         guard let alert = facts.alert else {
             if facts.isCertificateRequested {
-                let detail = "\(host) requests a client certificate, and \(ending) without one"
+                let detail =
+                    facts.clientSubject.map { "\(host) does not accept the client certificate of \($0): it \(ending)" }
+                    ?? "\(host) requests a client certificate, and \(ending) without one"
                 return cause(.clientCertificateRequired, detail, evidence)
             }
             let time = facts.bytesReceived == 0 ? "when the TLS handshake begins" : "during the TLS handshake"
@@ -115,9 +117,9 @@ package struct FinishedHandshake: Hashable, Sendable {
         let text = "alert \(alert.number), \(alert.text)"
         switch alert.number {
         case Self.certificateRequired:
-            return cause(.clientCertificateRequired, "\(host) requires a client certificate (\(text))", evidence)
+            return cause(.clientCertificateRequired, clientRefusal(text), evidence)
         case let number where facts.isCertificateRequested && Self.certificateAlerts.contains(number):
-            return cause(.clientCertificateRequired, "\(host) requires a client certificate (\(text))", evidence)
+            return cause(.clientCertificateRequired, clientRefusal(text), evidence)
         case Self.protocolVersion:
             let detail = "\(host) supports no version of TLS from 1.2 on (\(text))"
             return cause(.protocolMismatch, detail, evidence)
@@ -127,6 +129,11 @@ package struct FinishedHandshake: Hashable, Sendable {
         default:
             return cause(.handshakeRefused, "\(host) refuses the TLS handshake (\(text))", evidence)
         }
+    }
+
+    private func clientRefusal(_ alert: String) -> String {
+        facts.clientSubject.map { "\(host) does not accept the client certificate of \($0) (\(alert))" }
+            ?? "\(host) requires a client certificate (\(alert))"
     }
 
     // Numbers of alerts (RFC 8446 section 6).

@@ -7,6 +7,7 @@ enum TLSEvidence {
         var evidence: [String: Cause.Evidence] = [:]
         evidence["version"] = facts.version.map { .text($0) }
         evidence["cipher"] = facts.cipher.map { .text($0) }
+        if facts.isCertificateRequested { evidence["client_subject"] = facts.clientSubject.map { .text($0) } }
         evidence["alpn"] = facts.applicationProtocol.map { .text($0) }
         if let certificate = facts.certificate {
             evidence["subject"] = .text(certificate.subject)

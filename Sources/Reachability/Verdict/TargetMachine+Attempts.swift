@@ -39,7 +39,7 @@ extension TargetMachine {
         return ProbeAttempt(
             id: takeNumber(), address: address,
             zone: entry.candidate.zone != 0 ? entry.candidate.zone : isScoped ? entry.route.interface : 0,
-            port: endpoint.port, interface: boundName(in: turn.localState),
+            port: peer.port, interface: boundName(in: turn.localState),
             latestStart: turn.time.addingSaturated((deadline - turn.time) / 2),
             plan: LevelPlan(endpoint, settings, after: redirection?.value), deadline: deadline,
             hasSmallSegments: segments == .suspected)
@@ -102,7 +102,7 @@ extension TargetMachine {
     /// Notes that the target itself has answered, over a gateway or on the link.
     func noteTargetAnswer(_ address: IPAddress, _ route: ChosenRoute, _ turn: inout Turn) {
         guard let hop = route.firstHop(to: address, in: turn.localState) else { return }
-        turn.effects.append(.noteAlive(hop, by: .target(address, port: endpoint.port)))
+        turn.effects.append(.noteAlive(hop, by: .target(address, port: peer.port)))
     }
 
     func failure(of attempt: AttemptRace.Running, _ result: ProbeResult?, _ turn: Turn) -> FailedAttempt {
@@ -221,6 +221,9 @@ extension TargetMachine {
         _ run: ProbeRun, _ finding: Finding, _ place: Place, _ ending: ProbeSchedule.Ending, _ turn: inout Turn
     ) {
         var finding = finding
+        if let proxy, finding.cause.layer.depth < Cause.Layer.tls.depth {
+            finding = Finding(finding.cause.before(proxy), accusesServer: false, isCertain: finding.isCertain)
+        }
         if run.silentLookup == nil, finding.cause.layer != .dns, finding.cause.layer != .local {
             finding = Finding(
                 addressFailure(finding.cause, turn), accusesServer: finding.accusesServer, isCertain: finding.isCertain)
@@ -249,6 +252,12 @@ extension TargetMachine {
         let evidence = cause.evidence.merging([Self.answerAge: .number(Int(seconds))]) { old, _ in old }
         return Cause(cause.layer, cause.code, detail: cause.detail, evidence: evidence)
     }
+
+    /// The proxy to which connections are made; `nil` if they are made to the server.
+    var proxy: ProbeProxy? { peer == endpoint ? nil : settings.http.proxy }
+
+    /// Returns a cause before the connection, which names the proxy if there is one.
+    func onTheWay(_ cause: Cause) -> Cause { proxy.map { cause.before($0) } ?? cause }
 
     private static let answerAge = "answer_age_s"
 

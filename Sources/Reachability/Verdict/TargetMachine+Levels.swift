@@ -84,8 +84,13 @@ extension TargetMachine {
             findings.failure = Finding(cause, accusesServer: false)
             return findings
         }
+        if let proxy, let failure = levels.proxyFailure {
+            findings.failure = Finding(CauseOfProxy.cause(failure, proxy, to: endpoint), accusesServer: false)
+            return findings
+        }
         if let facts = levels.tls, let end = levels.handshakeEnd {
-            let host = route.kind == .local || address.isLoopback ? "this machine (\(address))" : "\(address)"
+            let isOwn = route.kind == .local || address.isLoopback
+            let host = proxy != nil ? endpoint.hostText : isOwn ? "this machine (\(address))" : "\(address)"
             let handshake = FinishedHandshake(
                 facts: facts, end: end, host: host, now: turn.now.wallClockNanoseconds / 1_000_000_000,
                 certificateDays: settings.tls.certificateDays, isInsecure: settings.tls.isInsecure)
@@ -99,12 +104,20 @@ extension TargetMachine {
         }
         if let http = levels.http.map({ causeOfHTTP($0, levels, run, turn) }) {
             findings.failure = http.cause.map { Finding($0, accusesServer: $0.layer == .http) }
+            // Without TLS, the proxy may have answered in place of the server.
+            if let proxy, levels.tls == nil, let cause = findings.failure?.cause {
+                findings.failure = CauseOfProxy.finding(cause, status: levels.http?.response.status, proxy)
+            }
         }
         return findings
     }
 
     /// The host of the target, in sentences about what its server answers.
-    private var firstHost: String { redirection?.value.redirects.firstHost ?? endpoint.hostText }
+    private var firstHost: String {
+        let host = redirection?.value.redirects.firstHost ?? endpoint.hostText
+        guard let proxy, !endpoint.scheme.usesTLS else { return host }
+        return "\(host), through the proxy \(proxy.text),"
+    }
 
     private func causeOfHTTP(_ facts: HTTPProbeFacts, _ levels: LevelResult, _ run: ProbeRun, _ turn: Turn) -> CauseOfHTTP {
         CauseOfHTTP(

@@ -13,7 +13,7 @@ extension TargetMachine {
         schedule.began(at: turn.time)
         let deadline = turn.time.addingSaturated(settings.timeout.saturatingNanoseconds)
         let run = ProbeRun(started: turn.now, deadline: deadline)
-        switch endpoint.host {
+        switch peer.host {
         case .name(let name):
             let number = takeNumber()
             phase = .resolving(run, lookup: number)
@@ -62,7 +62,7 @@ extension TargetMachine {
 
     /// Fails the target, because its address cannot be probed. No event can change that.
     private mutating func exclude(_ cause: Cause, _ address: IPAddress, _ turn: inout Turn) {
-        _ = verdict.fail(Finding(cause, accusesServer: false, isCertain: true))
+        _ = verdict.fail(Finding(onTheWay(cause), accusesServer: false, isCertain: true))
         place = Place(address: address)
         phase = .waiting
         schedule.stop()
@@ -96,9 +96,9 @@ extension TargetMachine {
         run.lookup = answer
         let cause =
             if let answer, answer.code == 0, answer.addresses.contains(where: \.isUnspecified) {
-                CauseOfLookup.unusable(answer, name: endpoint.hostText)
+                CauseOfLookup.unusable(answer, name: peer.hostText)
             } else {
-                CauseOfLookup.cause(answer, name: endpoint.hostText, elapsed: nanoseconds, in: turn.localState)
+                CauseOfLookup.cause(answer, name: peer.hostText, elapsed: nanoseconds, in: turn.localState)
             }
         // The name no longer has addresses. After all other failures, the old addresses remain the best guess.
         if [.nameNotFound, .noAddressForFamily, .unusableAddress].contains(cause.code) {
@@ -122,20 +122,20 @@ extension TargetMachine {
                 ?? UInt32(name).flatMap { localState.interfaces[$0]?.index }
         }
         var (zone, bound): (UInt32, UInt32) = (0, 0)
-        if case .address(_, let name?) = endpoint.host {
+        if case .address(_, let name?) = peer.host {
             guard let found = index(name) else { return .failure(NoCandidates(cause: noInterface(name))) }
             zone = found
         }
         if let name = settings.interface {
             guard let found = index(name) else { return .failure(NoCandidates(cause: noInterface(name))) }
             guard zone == 0 || zone == found else {
-                let detail = "\(endpoint.hostText) is not on interface \(name)"
+                let detail = "\(peer.hostText) is not on interface \(name)"
                 return .failure(
                     NoCandidates(cause: Cause(.link, .noInterface, detail: detail, evidence: ["interface": .text(name)])))
             }
             bound = found
         }
-        return .success(addresses.map { Candidate(address: $0, port: endpoint.port, zone: zone, boundTo: bound) })
+        return .success(addresses.map { Candidate(address: $0, port: peer.port, zone: zone, boundTo: bound) })
     }
 
     struct NoCandidates: Error { let cause: Cause }
@@ -228,6 +228,7 @@ extension TargetMachine {
 
     /// Fails the target, because the kernel would certainly not send a packet to it.
     mutating func pathless(_ cause: Cause, _ place: Place, _ turn: inout Turn) {
+        let cause = onTheWay(cause)
         if case .connecting(let run, _) = phase { report(run, cause, place, &turn) }
         if case .examining(let run, _) = phase { report(run, cause, place, &turn) }
         if case .following(let run, _) = phase { report(run, cause, place, &turn) }
@@ -240,8 +241,8 @@ extension TargetMachine {
         streak.reset()
         restarts = 0
         // The name may have an address with a route now. Lower layers say nothing of the address.
-        let cause = cause.layer == .route ? addressFailure(cause, turn) : cause
-        _ = verdict.fail(Finding(cause))
+        let failure = cause.layer == .route ? addressFailure(cause, turn) : cause
+        _ = verdict.fail(Finding(failure))
         self.place = place
         phase = .pathless
         schedule.continueByGrid(at: turn.time)

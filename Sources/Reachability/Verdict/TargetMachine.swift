@@ -142,6 +142,8 @@ package struct TargetMachine: Sendable {
     package let id: TargetID
     package let endpoint: Endpoint
     package let settings: ProbeSettings
+    /// The host to which connections are made: the endpoint's own, or its proxy.
+    let peer: Endpoint
     /// The redirect that the machine follows; `nil` for the machine of a target.
     let redirection: Boxed<HTTPRedirection>?
 
@@ -218,6 +220,7 @@ package struct TargetMachine: Sendable {
         self.redirection = redirection
         self.endpoint = endpoint
         self.settings = settings
+        peer = settings.http.proxy(for: endpoint) ?? endpoint
         nextNumber = firstNumber
         verdict = Verdict(failAfter: settings.failAfter, recoverAfter: settings.recoverAfter)
         schedule = ProbeSchedule(
@@ -321,8 +324,8 @@ package struct TargetMachine: Sendable {
     /// The route query of the next probe, if it needs only one and that is known beforehand.
     var onlyQuery: RouteQuery? {
         if !queries.isEmpty { return queries.count == 1 ? queries[0] : nil }
-        guard case .address(let address, nil) = endpoint.host, settings.interface == nil else { return nil }
-        return RouteQuery(address, port: endpoint.port)
+        guard case .address(let address, nil) = peer.host, settings.interface == nil else { return nil }
+        return RouteQuery(address, port: peer.port)
     }
 
     /// The group of targets that shares the target's part of the simultaneous probes.
@@ -330,7 +333,7 @@ package struct TargetMachine: Sendable {
         let family: IPAddress.Family
         if let address = addresses.first {
             family = address.family
-        } else if case .address(let address, _) = endpoint.host {
+        } else if case .address(let address, _) = peer.host {
             family = address.family
         } else {
             family = .v4

@@ -8,20 +8,7 @@ import Reachability
 
 /// The trust, the credentials, the fields and the proxy of `get` and `put`, named as in curl.
 struct ServerOptions: ParsableArguments {
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("Trust the authorities in this file (PEM) instead of the system's.", valueName: "file"))
-    var cafile: String?
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The client certificate with its chain (PEM), for servers that require one.", valueName: "file"))
-    var cert: String?
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The private key of --cert (PEM); default: in the same file.", valueName: "file"))
-    var key: String?
+    @OptionGroup var trust: TrustOptions
 
     @OptionGroup var request: RequestOptions
 
@@ -47,18 +34,10 @@ struct ServerOptions: ParsableArguments {
     /// - Throws: ``Failure`` with code 64 for a value that is not valid, 65 for a file whose contents are not valid, 66 for one that cannot be read, and 77 for
     ///   one that this user may not read.
     func apply(to configuration: inout SessionConfiguration, _ probes: inout TLSProbeSettings) throws(Failure) {
-        if let cafile {
-            // Read once: it may be a pipe.
-            do throws(TLSProbeSettings.FileError) {
-                let data = try TLSProbeSettings.contents(of: cafile)
-                try probes.trustAuthorities(data, named: cafile)
-                configuration.securityPolicy.roots = .given(Set((try? Certificate.all(in: data)) ?? []))
-            } catch { throw Failure("--cafile", error) }
+        if let authorities = try trust.trust(in: &probes) {
+            configuration.securityPolicy.roots = .given(Set((try? Certificate.all(in: authorities)) ?? []))
         }
-        guard cert != nil || key == nil else { throw .usage("--key \(key ?? "")", "it needs --cert") }
-        if let cert {
-            configuration.clientIdentity = try Self.identity(cert, key)
-        }
+        if let identity = try trust.identity() { configuration.clientIdentity = ClientIdentity(identity) }
         for field in try request.fields() { try Self.add(field, to: &configuration) }
         // Read when the session is made.
         if let noproxy { for name in ["no_proxy", "NO_PROXY"] { setenv(name, noproxy, 1) } }
@@ -68,26 +47,6 @@ struct ServerOptions: ParsableArguments {
             let exceptions = ["no_proxy", "NO_PROXY"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
             let hosts = exceptions.split { $0 == "," || $0.isWhitespace }
             configuration.proxy = .explicit(proxy, except: hosts.map(String.init))
-        }
-    }
-
-    /// Reads the client certificate, and its key from the same file or another one. Each is read once: it may be a pipe.
-    private static func identity(_ cert: String, _ key: String?) throws(Failure) -> ClientIdentity {
-        func contents(_ option: String, _ path: String) throws(Failure) -> Data {
-            do { return try TLSProbeSettings.contents(of: path) } catch { throw Failure(option, error) }
-        }
-        let certificate = try contents("--cert", cert)
-        guard (try? Certificate.all(in: certificate))?.isEmpty == false else {
-            throw Failure(ExitCode.badData, "--cert \(cert): has no certificate that can be read")
-        }
-        let privateKey = if let key { try contents("--key", key) } else { certificate }
-        do { return try ClientIdentity(certificate: certificate, privateKey: privateKey) } catch {
-            let place = key.map { "--key \($0)" } ?? "--cert \(cert)"
-            guard error.reason.contains("no private key") else {
-                throw Failure(ExitCode.badData, "\(place): the private key does not belong to the certificate of \(cert)")
-            }
-            let remedy = key == nil ? "; name the file of the key with --key" : ""
-            throw Failure(ExitCode.badData, "\(place): has no private key that can be read without a passphrase\(remedy)")
         }
     }
 

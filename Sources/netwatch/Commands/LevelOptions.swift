@@ -1,13 +1,11 @@
 import ArgumentParser
 import Console
+import FoundationEssentials
 import Reachability
 
 /// The trust and the expectations of tls, http and https targets.
 struct LevelOptions: ParsableArguments {
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("Trust the authorities in this file (PEM) instead of the system's.", valueName: "file"))
-    var cafile: String?
+    @OptionGroup var trust: TrustOptions
 
     @Option(
         parsing: .unconditional,
@@ -34,15 +32,24 @@ struct LevelOptions: ParsableArguments {
 
     @OptionGroup var request: RequestOptions
 
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("Probe http and https targets through this proxy: http://HOST:PORT.", valueName: "url"))
+    var proxy: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The hosts that need no --proxy, or * for all (default: no_proxy).", valueName: "list"))
+    var noproxy: String?
+
     /// Returns the settings with the options applied.
     ///
     /// - Throws: ``Failure`` with code 64 for a value that is not valid, 65 for a file whose contents are not valid, 66 for one that
     ///   does not exist, and 77 for one that this user may not read.
     func applied(to settings: ProbeSettings) throws(Failure) -> ProbeSettings {
         var settings = settings
-        if let cafile {
-            do { try settings.tls.trustAuthorities(in: cafile) } catch { throw Failure("--cafile", error) }
-        }
+        try trust.trust(in: &settings.tls)
+        settings.tls.identity = try trust.identity()
         if let crlfile {
             do { try settings.tls.checkRevocation(by: crlfile) } catch { throw Failure("--crlfile", error) }
         }
@@ -67,6 +74,20 @@ struct LevelOptions: ParsableArguments {
                 throw .usage("--user", error.description)
             }
         }
+        guard let proxy else {
+            guard noproxy == nil else {
+                throw .usage("--noproxy", "it needs --proxy: probes do not use the proxies of the environment")
+            }
+            return settings
+        }
+        do { try settings.http.setProxy(proxy, except: noproxy ?? Self.exceptionsOfEnvironment) } catch {
+            throw .usage("--proxy", error.description)
+        }
         return settings
+    }
+
+    private static var exceptionsOfEnvironment: String {
+        let environment = ProcessInfo.processInfo.environment
+        return ["no_proxy", "NO_PROXY"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
     }
 }

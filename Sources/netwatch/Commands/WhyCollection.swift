@@ -129,7 +129,8 @@ struct WhyCollection {
     /// Returns the evidence so far, without the kernel's answers.
     func evidence(path: NetworkPath, at now: Moment) -> DiagnosisEvidence {
         DiagnosisEvidence(
-            endpoint: endpoint, path: path, update: update, report: decidingReport, addresses: addresses,
+            endpoint: endpoint, proxy: endpoint.flatMap { settings.http.proxy(for: $0) }, path: path, update: update,
+            report: decidingReport, addresses: addresses,
             boundTo: settings.interface, examined: examined(at: now))
     }
 

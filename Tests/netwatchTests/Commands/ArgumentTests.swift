@@ -78,22 +78,12 @@ import Testing
         ("wait make", "target 'make': port: is missing; write make:PORT"),
         ("wait a:1 make -- true", "target 'make': port: is missing; write make:PORT"),
         ("wait --timeout 30s --ani a:1", "wait: unknown option '--ani'. Did you mean '--any'? See 'netwatch wait --help'"),
+        ("wait --key=k.pem https://a", "--key k.pem: it needs --cert"),
         (
-            "status --cert c.pem https://a",
-            "status --cert: only get and put have it; probes show no client certificate, and report tls/client-certificate-required"
+            "probe --proxy socks5://bob:secret@p:1 https://a",
+            "--proxy: probes use proxies of HTTP only; give http:// and a host"
         ),
-        (
-            "wait --key=k.pem https://a",
-            "wait --key: only get and put have it; probes show no client certificate, and report tls/client-certificate-required"
-        ),
-        (
-            "probe --proxy http://bob:secret@p:1 https://a",
-            "probe --proxy: only get and put have it; probes examine the path to the server itself, so name the proxy as the target, PROXY:PORT"
-        ),
-        (
-            "watch --noproxy * https://a",
-            "watch --noproxy: only get and put have it; probes examine the path to the server itself, so name the proxy as the target, PROXY:PORT"
-        ),
+        ("watch --noproxy * https://a", "--noproxy: it needs --proxy: probes do not use the proxies of the environment"),
         ("wait a:1 --", "wait --: the command is missing; write -- COMMAND"),
         ("record", "record: missing expected argument '<file>'; see 'netwatch record --help'"),
         ("status a:1 b", "target 'b': port: is missing; write b:PORT"),

@@ -1,10 +1,9 @@
 internal import ByteComparison
 internal import InternationalNames
-internal import Reachability
 
-/// The hosts that are connected to without a proxy: the list of `no_proxy` or of ``SessionConfiguration/Proxy/explicit(_:except:)``.
+/// The hosts that are connected to without a proxy: the list of `no_proxy`, of a session, or of probes.
 ///
-/// The session decides by it for each request, and libcurl gets no list of its own. The words are separated by commas or whitespace:
+/// The words are separated by commas or whitespace:
 ///
 /// | word | matches |
 /// |---|---|
@@ -16,9 +15,9 @@ internal import Reachability
 ///
 /// Names are compared without regard to case and in their ASCII form. An IPv4-mapped IPv6 address counts as its IPv4 address, and zones of
 /// addresses (RFC 4007) are ignored. A word of another form matches no host.
-struct ProxyExceptions: Sendable {
-    private struct Exception: Sendable {
-        enum Hosts: Sendable {
+package struct ProxyExceptions: Hashable, Sendable {
+    private struct Exception: Hashable, Sendable {
+        enum Hosts: Hashable, Sendable {
             case every
             case name(ExactString)
             case network(IPPrefix)
@@ -31,17 +30,17 @@ struct ProxyExceptions: Sendable {
     private let exceptions: [Exception]
 
     /// Parses a list.
-    init(_ list: String) {
+    package init(_ list: String) {
         exceptions = list.split { $0 == "," || $0.isWhitespace }.compactMap { ProxyExceptions.exception(String($0)) }
     }
 
-    /// Whether an origin is one of the hosts, or below one.
-    func contains(_ origin: Origin) -> Bool {
+    /// Whether a host in lower case and in its ASCII form is one of the hosts, or below one, at a port.
+    package func contains(_ host: String, port: Int) -> Bool {
         guard !exceptions.isEmpty else { return false }
-        let address = ProxyExceptions.address(origin.host)
-        let name = origin.host.utf8.last == UInt8(ascii: ".") ? String(origin.host.dropLast()) : origin.host
+        let address = ProxyExceptions.address(host)
+        let name = host.utf8.last == UInt8(ascii: ".") ? String(host.dropLast()) : host
         return exceptions.contains { exception in
-            guard exception.port == nil || exception.port == origin.port else { return false }
+            guard exception.port == nil || exception.port == port else { return false }
             return switch exception.hosts {
             case .every: true
             case .network(let network): address.map(network.contains) ?? false
@@ -97,6 +96,13 @@ struct ProxyExceptions: Sendable {
         let unmapped = address.unmapped
         guard unmapped != address else { return IPPrefix(address, length: length) }
         return length >= 96 ? IPPrefix(unmapped, length: length - 96) : nil
+    }
+}
+
+extension String {
+    /// The text without the brackets that surround an IPv6 address in a URL (RFC 3986 section 3.2.2); any other text unchanged.
+    package var withoutBrackets: String {
+        utf8.first == UInt8(ascii: "[") && utf8.last == UInt8(ascii: "]") ? String(dropFirst().dropLast()) : self
     }
 }
 

@@ -1,0 +1,167 @@
+import Expectations
+import Foundation
+import HTTPSessionTestKit
+import NetworkLab
+import Testing
+
+/// Probes of the built program through a proxy, and with a client certificate. All servers are on loopback addresses.
+@Suite(.timeLimit(.minutes(10))) struct ProxiedProbeTests {
+    private let scratch: ScratchDirectory
+    private let certificate: SelfSignedCertificate
+
+    init() throws {
+        scratch = try ScratchDirectory()
+        certificate = try SelfSignedCertificate(names: ["named.example", "127.0.0.1"])
+        try write(certificate.certificate, to: "ca.pem")
+    }
+
+    private func write(_ text: String, to name: String) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: scratch.file(name)))
+    }
+
+    private struct Document: Decodable {
+        struct Cause: Decodable {
+            var layer: String
+            var code: String
+            var detail: String
+            var evidence: [String: Value]
+        }
+        struct Target: Decodable {
+            var status: String
+            var cause: Cause?
+        }
+        /// A value of the evidence, as text.
+        struct Value: Decodable {
+            let text: String
+            init(from decoder: any Decoder) throws {
+                let container = try decoder.singleValueContainer()
+                text = (try? container.decode(String.self)) ?? "\((try? container.decode(Int.self)) ?? 0)"
+            }
+        }
+        var targets: [Target]
+    }
+
+    /// Returns the state, the cause and the proxy of its evidence.
+    private func status(_ target: String, _ options: String...) throws -> (line: String, proxy: String?, detail: String) {
+        let arguments = [
+            "status", "--json", "--probe-timeout", "2s", "--certificate-days", "0", "--cafile", scratch.file("ca.pem"),
+        ]
+        let program = try Program(
+            [try Programs.netwatch] + arguments + options + [target],
+            environment: ["http_proxy": nil, "https_proxy": nil, "all_proxy": nil, "no_proxy": nil, "NO_PROXY": nil])
+        let text = try program.remainingLines().joined(separator: "\n")
+        let found = try #require(
+            JSONDecoder().decode(Document.self, from: Data(text.utf8)).targets.first, "\(text) \(program.ending)")
+        let cause = found.cause.map { " \($0.layer)/\($0.code)" } ?? ""
+        return (found.status + cause, found.cause?.evidence["proxy"]?.text, found.cause?.detail ?? "")
+    }
+
+    // MARK: The proxy
+
+    @Test func `a target is probed through a proxy, which resolves its name`() throws {
+        let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
+        let plain = try TestServer { request in StubResponse(request.target == "/health" ? 200 : 404) }
+        let secure = try TestServer(tls: certificate.serverTLS) { _ in StubResponse(200) }
+        let option = "--proxy=http://127.0.0.1:\(proxy.port)"
+        try expectEqual(status("http://named.example:\(plain.port)/health", option).line, "up")
+        try expectEqual(status("https://named.example:\(secure.port)/", option).line, "up")
+        try expectEqual(status("https://127.0.0.1:\(secure.port)/", option, "--noproxy=127.0.0.0/8").line, "up")
+        let kinds = proxy.passages.map(\.kind)
+        #expect(Set(kinds.prefix { $0 == .absoluteForm }).count == 1 && kinds.last == .connect, "\(kinds)")
+        #expect(proxy.passages.allSatisfy { $0.host == "named.example" && $0.outcome == .forwarded })
+        expectEqual(secure.requests.first?.tls?.serverName, "named.example")
+        // The server sees neither the URL nor a field of the proxy.
+        #expect(plain.requests.allSatisfy { $0["proxy-authorization"] == nil })
+    }
+
+    @Test func `redirects go through the proxy too, unless they lead to an exception`() throws {
+        let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
+        let last = try TestServer { _ in StubResponse(200) }
+        let first = try TestServer { _ in StubResponse(302, fields: ["Location": "http://127.0.0.1:\(last.port)/last"]) }
+        let option = "--proxy=http://127.0.0.1:\(proxy.port)"
+        try expectEqual(status("http://named.example:\(first.port)/", option).line, "up")
+        #expect(proxy.passages.contains { $0.port == last.port })
+        let count = proxy.passages.count
+        try expectEqual(status("http://named.example:\(first.port)/", option, "--noproxy=127.0.0.1").line, "up")
+        #expect(proxy.passages.dropFirst(count).allSatisfy { $0.port == first.port })
+        // The same host at another port is an exception alone.
+        try expectEqual(
+            status("http://127.0.0.1:\(first.port)/", option, "--noproxy=127.0.0.1:\(last.port)").line, "up")
+        #expect(proxy.passages.dropFirst(count).allSatisfy { $0.port == first.port })
+    }
+
+    @Test func `a proxy that requires a user is at fault, and the target is unreachable`() throws {
+        let proxy = try ProxyServer(credentials: .init(user: "ada", password: "p@ss"))
+        let plain = try TestServer { _ in StubResponse(200) }
+        let secure = try TestServer(tls: certificate.serverTLS) { _ in StubResponse(200) }
+        for target in ["http://127.0.0.1:\(plain.port)/", "https://127.0.0.1:\(secure.port)/"] {
+            let text = "127.0.0.1:\(proxy.port)"
+            let refused = try status(target, "--proxy=http://\(text)")
+            expectEqual(refused.line, "unreachable http/status")
+            expectEqual(refused.proxy, text)
+            expectEqual(refused.detail, "the proxy \(text) requires a user and a password (407)")
+            let wrong = try status(target, "--proxy=http://ada:s3cret@\(text)")
+            expectEqual(wrong.detail, "the proxy \(text) does not accept the user and the password (407)")
+            try expectEqual(status(target, "--proxy=http://ada:p%40ss@\(text)").line, "up")
+        }
+        #expect(plain.requests.allSatisfy { $0["proxy-authorization"] == nil })
+    }
+
+    @Test func `the cause names a proxy that cannot be reached or opens no tunnel, and does not accuse the server`() throws {
+        let proxy = try ProxyServer()
+        let silent = try TestServer { _ in StubResponse(200).delayed(.seconds(60)) }
+        let broken = try TestServer { _ in StubResponse(503) }
+        let target = "https://127.0.0.1:1/"
+        let rows: [(port: UInt16, line: String, detail: String)] = [
+            (1, "unreachable tcp/refused", "cannot be reached: this machine (127.0.0.1) refuses connections to port 1"),
+            (proxy.port, "unreachable http/status", "does not open a tunnel to 127.0.0.1:1: 502"),
+            (silent.port, "unreachable http/timeout", "does not answer the request for a tunnel to 127.0.0.1:1 in time"),
+            (broken.port, "unreachable http/status", "does not open a tunnel to 127.0.0.1:1: 503"),
+        ]
+        for row in rows {
+            let found = try status(target, "--proxy=http://127.0.0.1:\(row.port)")
+            expectEqual(found.line, row.line)
+            #expect(found.detail.hasPrefix("the proxy 127.0.0.1:\(row.port) \(row.detail)"), "\(found.detail)")
+            expectEqual(found.proxy, "127.0.0.1:\(row.port)")
+        }
+    }
+
+    // MARK: The client certificate
+
+    @Test(arguments: [ServerTLS.Version.v1_2, .v1_3])
+    func `a server that requires a client certificate accepts that of --cert, and refuses another one`(version: ServerTLS.Version)
+        throws
+    {
+        let (client, other) = (try SelfSignedCertificate(names: ["client"]), try SelfSignedCertificate(names: ["other"]))
+        try write(client.certificate, to: "client.pem")
+        try write(client.privateKey, to: "client.key")
+        try write(other.certificate + other.privateKey, to: "other.pem")
+        var tls = certificate.serverTLS
+        (tls.minimumVersion, tls.maximumVersion) = (version, version)
+        tls.clientCertificates = .required(authorities: .text(client.certificate))
+        let server = try TestServer(tls: tls) { request in StubResponse(request.tls?.clientCertificate == nil ? 403 : 200) }
+        for scheme in ["https", "tls"] {
+            let target = "\(scheme)://127.0.0.1:\(server.port)"
+            let without = try status(target)
+            expectEqual(without.line, "down tls/client-certificate-required")
+            #expect(without.detail.contains("client certificate"))
+            let key = "--key=" + scratch.file("client.key")
+            try expectEqual(status(target, "--cert=" + scratch.file("client.pem"), key).line, "up")
+            let refused = try status(target, "--cert=" + scratch.file("other.pem"))
+            expectEqual(refused.line, "down tls/client-certificate-required")
+            #expect(refused.detail.contains("does not accept the client certificate of CN="), "\(refused.detail)")
+        }
+    }
+
+    @Test func `a client certificate is not shown to a host to which the target redirects`() throws {
+        let client = try SelfSignedCertificate(names: ["client"])
+        try write(client.certificate + client.privateKey, to: "client.pem")
+        var tls = certificate.serverTLS
+        tls.clientCertificates = .requested
+        let last = try TestServer(at: .ip("127.0.0.2", port: 0), tls: tls) { _ in StubResponse(200) }
+        let first = try TestServer(tls: tls) { _ in StubResponse(302, fields: ["Location": "https://127.0.0.2:\(last.port)/"]) }
+        _ = try status("https://127.0.0.1:\(first.port)/", "--insecure", "--cert=" + scratch.file("client.pem"))
+        #expect(first.requests.allSatisfy { $0.tls?.clientCertificate != nil } && !first.requests.isEmpty)
+        #expect(last.requests.allSatisfy { $0.tls?.clientCertificate == nil } && !last.requests.isEmpty)
+    }
+}
