@@ -56,16 +56,31 @@
 #include <linux/seccomp.h>
 #include <linux/sockios.h>
 
-// The number of segments behind a gap that a connection has received (tcpi_rcv_ooopack of linux/tcp.h, since Linux 5.4). glibc's
-// structure ends before it. Returns 0 if it is not known.
-static inline uint32_t netwatch_tcp_out_of_order(int descriptor) {
-    enum { offset = 224 };
+// The state of a TCP connection by TCP_INFO (tcp(7)). glibc's structure ends before some members of linux/tcp.h: those that the kernel does not know
+// are 0, and bytes_acknowledged is UINT64_MAX (before Linux 4.1).
+struct netwatch_tcp_state {
+    uint32_t unacknowledged;      // segments
+    uint32_t since_sent;          // milliseconds since the last data were sent for the first time
+    uint32_t round_trip;          // microseconds
+    uint32_t retransmissions;     // segments, the SYN included
+    uint32_t out_of_order;        // received segments behind a gap, since Linux 5.4
+    uint64_t bytes_acknowledged;  // the SYN counts as one
+};
+
+// Returns 0, or -1 with errno.
+static inline int netwatch_tcp_state_of(int descriptor, struct netwatch_tcp_state *state) {
     unsigned char info[256] = {0};
     socklen_t size = sizeof info;
-    uint32_t count = 0;
-    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, info, &size) != 0 || size < offset + sizeof count) return 0;
-    memcpy(&count, info + offset, sizeof count);
-    return count;
+    memset(state, 0, sizeof *state);
+    state->bytes_acknowledged = UINT64_MAX;
+    if (getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, info, &size) != 0) return -1;
+    memcpy(&state->unacknowledged, info + 24, 4);
+    memcpy(&state->since_sent, info + 44, 4);
+    memcpy(&state->round_trip, info + 68, 4);
+    memcpy(&state->retransmissions, info + 100, 4);
+    if (size >= 128) memcpy(&state->bytes_acknowledged, info + 120, 8);
+    if (size >= 228) memcpy(&state->out_of_order, info + 224, 4);
+    return 0;
 }
 
 // EPOLL_EVENTS are enumerators with casts in C, which Swift does not import as usable constants.

@@ -4,6 +4,7 @@ import Glibc
 /// A VPN in user space: tun devices of two hosts, and a thread that carries packets between them. The devices are down.
 public final class UserTunnel: Sendable {
     private let isSilent = Locked<Bool>(false)
+    private let delay = Locked<Duration>(.zero)
     private let stop: Locked<Descriptor?>
     private let ended: Descriptor
 
@@ -15,9 +16,9 @@ public final class UserTunnel: Sendable {
         let (endOutput, endInput) = try Descriptor.pipe()
         stop = Locked(stopInput)
         ended = endOutput
-        let isSilent = isSilent
+        let (isSilent, delay) = (isSilent, delay)
         try detachThread {
-            carry(near, other, stop: stopOutput) { isSilent.withLock { $0 } }
+            carry(near, other, stop: stopOutput, isSilent: { isSilent.withLock { $0 } }, delay: { delay.withLock { $0 } })
             withExtendedLifetime(endInput) {}
         }
     }
@@ -27,6 +28,11 @@ public final class UserTunnel: Sendable {
         isSilent.withLock { $0 = true }
     }
 
+    /// Delays each packet from now on, in both directions.
+    public func delay(by duration: Duration) {
+        delay.withLock { $0 = duration }
+    }
+
     /// Ends the program of the VPN. Both devices are closed when this returns.
     public func end() throws {
         stop.withLock { $0 = nil }
@@ -34,16 +40,29 @@ public final class UserTunnel: Sendable {
     }
 }
 
-private func carry(_ near: TunDevice, _ far: TunDevice, stop: Descriptor, isSilent: () -> Bool) {
+private func carry(_ near: TunDevice, _ far: TunDevice, stop: Descriptor, isSilent: () -> Bool, delay: () -> Duration) {
+    // Packets on their way, in the order of their arrival.
+    var packets: [(due: ContinuousClock.Instant, to: Int32, bytes: [UInt8])] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)
     let ends = [near.descriptor.number, far.descriptor.number]
     var polled = ([stop.number] + ends).map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     while true {
-        guard poll(&polled, 3, -1) > 0 || errno == EINTR else { return }
+        let wait = packets.first.map { max(.zero, ContinuousClock.now.duration(to: $0.due)) / .milliseconds(1) }
+        guard poll(&polled, 3, wait.map { Int32($0.rounded(.up)) } ?? -1) >= 0 || errno == EINTR else { return }
+        while let first = packets.first, first.due <= .now {
+            _ = write(first.to, first.bytes, first.bytes.count)
+            packets.removeFirst()
+        }
         if polled[0].revents != 0 { return }
         for index in 0...1 where polled[index + 1].revents & Int16(POLLIN) != 0 {
             let count = read(ends[index], &buffer, buffer.count)
-            if count > 0 && !isSilent() { _ = write(ends[1 - index], buffer, count) }
+            guard count > 0, !isSilent() else { continue }
+            let delay = delay()
+            if delay == .zero, packets.isEmpty {
+                _ = write(ends[1 - index], buffer, count)
+            } else {
+                packets.append((.now + delay, ends[1 - index], Array(buffer[..<count])))
+            }
         }
     }
 }

@@ -37,6 +37,8 @@ package struct LevelResult: Hashable, Sendable, Codable {
     package var isAcknowledged = true
     /// Whether segments behind a missing one have arrived (`tcpi_rcv_ooopack`): a larger one was lost.
     package var hasGap = false
+    /// The connection's progress at the deadline; `nil` if the levels ended before, or if it is not known.
+    package var progress: ConnectionProgress?
     /// Whether the connection was limited to small segments (TCP_MAXSEG, tcp(7)).
     package var hasSmallSegments = false
     /// The number of bytes that were sent on all connections of the probe, without the headers of TCP and IP.

@@ -152,12 +152,13 @@ final class LevelRun {
         end(.systemError(number))
     }
 
-    /// Ends the levels at the deadline. The values describe the connection.
-    func deadlineReached(isAcknowledged: Bool, hasGap: Bool) {
+    /// Ends the levels at the deadline, with the connection's progress; `nil` if it is not known.
+    func deadlineReached(_ progress: ConnectionProgress?) {
         guard !hasEnded else { return }
         if handOverRedirection() { return }
-        result.isAcknowledged = isAcknowledged
-        result.hasGap = hasGap
+        result.progress = progress
+        result.isAcknowledged = progress.map { $0.unacknowledged == 0 && !$0.hasUnsentBytes } ?? true
+        result.hasGap = progress.map { $0.outOfOrder > 0 } ?? false
         if tunnel != nil {
             result.isAtDeadline = true
             return tunnelFailed(.deadline)

@@ -170,15 +170,19 @@ extension TCPProber {
                 results.append(ProbeResult(id: connection.attempt.id, errno: EMFILE, call: ProbeResult.queue))
                 continue
             }
-            var info = tcp_info()
-            var size = socklen_t(MemoryLayout<tcp_info>.size)
-            let isKnown = getsockopt(connection.socket, Int32(IPPROTO_TCP), TCP_INFO, &info, &size) == 0
-            levels.run.deadlineReached(
-                isAcknowledged: !isKnown || (info.tcpi_unacked == 0 && levels.output.isEmpty),
-                hasGap: netwatch_tcp_out_of_order(connection.socket) > 0)
+            levels.run.deadlineReached(Self.progress(of: connection.socket, hasUnsentBytes: !levels.output.isEmpty))
             if let result = end(slot, on: loop) { results.append(result) }
         }
         return results
+    }
+
+    private static func progress(of socket: Int32, hasUnsentBytes: Bool) -> ConnectionProgress? {
+        var state = netwatch_tcp_state()
+        guard netwatch_tcp_state_of(socket, &state) == 0 else { return nil }
+        return ConnectionProgress(
+            unacknowledged: Int(state.unacknowledged), retransmissions: Int(state.retransmissions),
+            bytesAcknowledged: Int(exactly: state.bytes_acknowledged), roundTripMicroseconds: Int(state.round_trip),
+            sinceSentMilliseconds: Int(state.since_sent), outOfOrder: Int(state.out_of_order), hasUnsentBytes: hasUnsentBytes)
     }
 
     /// Sends the bytes of the levels, and watches the socket for what they wait for.

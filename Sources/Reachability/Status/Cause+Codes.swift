@@ -85,6 +85,9 @@ extension Cause.Code {
     /// A server does not answer, and nobody else behind the gateway does.
     public static let upstreamSilent = Cause.Code("upstream-silent")
 
+    /// A server accepts connections, and nothing that is sent on them afterwards arrives.
+    public static let dataDropped = Cause.Code("data-dropped")
+
     // MARK: tcp
 
     /// The host refuses the connection (RST).
@@ -96,9 +99,9 @@ extension Cause.Code {
 
     // MARK: quality
 
-    /// More probes are lost than the limit allows.
+    /// More probes are lost than the limit allows, or so many that the server cannot be used.
     public static let loss = Cause.Code("loss")
-    /// The round trip takes longer than the limit allows.
+    /// The round trip takes longer than the limit allows, or so long that probes do not end in their time.
     public static let latency = Cause.Code("latency")
     /// The round trip varies more than the limit allows.
     public static let jitter = Cause.Code("jitter")

@@ -81,7 +81,7 @@ public struct Cause: Hashable, Sendable {
                 .network,
                 [
                     .netUnreachable, .hostUnreachable, .adminProhibited, .portFiltered, .packetTooBig, .ttlExceeded,
-                    .tunnelSilent, .upstreamSilent,
+                    .tunnelSilent, .upstreamSilent, .dataDropped,
                 ]
             ),
             (.tcp, [.refused, .timeout, .reset]),

@@ -155,6 +155,9 @@ extension QualityWindow {
         }
     }
 
+    /// The lost part of the window in percent; 0 while it has few results.
+    var knownLoss: UInt8 { count >= 5 ? UInt8(lostPercent) : 0 }
+
     private var lostPercent: Int { count == 0 ? 0 : (lostCount * 200 + Int(count)) / (2 * Int(count)) }
 
     private static func percent(_ part: Double) -> Int { Int((part * 100).rounded()) }

@@ -78,6 +78,11 @@ extension TargetMachine {
                 survey?.running = running
                 return true
             }
+            if let finding = stall(levels, result, at: ended.entry.candidate.address) {
+                survey?.running = nil
+                endSurvey(of: ended.entry.candidate.address, finding.cause, &turn)
+                return true
+            }
             if levels.isAtDeadline, !levels.isAcknowledged {
                 examineSurvey(running, [failure(of: ended, nil, turn)], &turn)
                 return true

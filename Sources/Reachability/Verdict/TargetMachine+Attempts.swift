@@ -163,6 +163,7 @@ extension TargetMachine {
             run, nil, Place(address: address, interface: route.interface, roundTrip: measured),
             lost: retransmissions + lostPackets(race, beside: attempt, measured, turn), &turn)
         recordQuality(place.roundTrip, lost: retransmissions + lostAttempts(race, before: attempt))
+        (lossAtSuccess, failuresSinceSuccess) = (quality.knownLoss, 0)
         noteOtherAddresses(run, race, attempt, turn)
         _ = flaps.record(true)
         verdict.succeed()
@@ -214,7 +215,7 @@ extension TargetMachine {
         let findings = failures.map { ($0, streak.finding(of: $0, isDown: isDown, in: turn.localState)) }
         guard let (failure, finding) = furthest(findings) else { return finishProbe(.other, &turn) }
         let place = Place(address: failure.candidate.address, interface: failure.route.interface)
-        fail(run, finding, place, experience == .silent ? .silence : .refusal, &turn)
+        fail(run, lossy(finding, at: failure.candidate.address), place, experience == .silent ? .silence : .refusal, &turn)
     }
 
     mutating func fail(
@@ -229,6 +230,7 @@ extension TargetMachine {
                 addressFailure(finding.cause, turn), accusesServer: finding.accusesServer, isCertain: finding.isCertain)
         }
         report(run, finding.cause, place, &turn)
+        failuresSinceSuccess = max(failuresSinceSuccess, failuresSinceSuccess &+ 1)
         // An interruption is one lost result, however many packets fell into it: loss means that packets are lost again and again.
         if ending == .silence, run.levels == nil { recordQuality(nil, lost: 1) }
         _ = flaps.record(false)

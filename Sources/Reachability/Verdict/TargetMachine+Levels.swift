@@ -8,6 +8,8 @@ extension TargetMachine {
         case unlimited
         /// A gap in the received segments was followed by silence, so that the next probe uses small segments.
         case suspected
+        /// Small segments have arrived. The next probe shows whether large ones still vanish.
+        case compared
         /// Small segments arrive, and large ones do not.
         case limited
     }
@@ -48,6 +50,9 @@ extension TargetMachine {
         let address = attempt.entry.candidate.address
         experience = levels.isAtDeadline ? .silent : .answered
         isConnectedInSilence = true
+        if let finding = stall(levels, result, at: address) {
+            return levelsFailed(FailedLevels(run, attempt, finding, .silence), run, race, &turn)
+        }
         // What was sent has not arrived: the network is silent, not the server.
         if levels.isAtDeadline, !levels.isAcknowledged {
             return attemptFailed(failure(of: attempt, nil, turn), run, race, &turn)
@@ -58,13 +63,18 @@ extension TargetMachine {
             return attemptFailed(failure(of: attempt, result, turn), run, race, &turn)
         }
         judgeSegments(levels, &findings, at: address)
+        if segments == .compared, !settings.isScheduledOnly {
+            // A success by small segments alone is no result.
+            for other in race.stopAll() { turn.effects.append(.cancel(attempt: other.id)) }
+            return finishProbe(.refusal, &turn)
+        }
         if let redirection = levels.redirection {
             for other in race.stopAll() { turn.effects.append(.cancel(attempt: other.id)) }
             let origin = RedirectedProbe.Origin(race: race, attempt: attempt, result: result)
             return follow(redirection, run, origin, findings, &turn)
         }
         guard let finding = findings.failure else {
-            levelDegradation = findings.degradation
+            levelDegradation = findings.degradation ?? slowness(run, result, at: address, turn)
             return succeed(run, race, attempt, result, &turn)
         }
         // A costly server is not asked again at once.
@@ -126,17 +136,17 @@ extension TargetMachine {
             elapsedNanoseconds: turn.now.elapsed(since: run.started).saturatingNanoseconds)
     }
 
-    /// Finds a network that drops large packets: a gap in what arrived, then silence, then a success with small segments.
+    /// Finds a network that drops large packets: a gap in what arrived, then silence; then a success with small segments; then a gap and silence again.
     private mutating func judgeSegments(_ levels: LevelResult, _ findings: inout LevelFindings, at address: IPAddress) {
         let isStalled = levels.isAtDeadline && levels.hasGap
         if levels.hasSmallSegments {
-            segments = levels.isAtDeadline ? .unlimited : .limited
+            segments = levels.isAtDeadline ? .unlimited : .compared
         } else if !isStalled {
             segments = .unlimited
-        } else if segments != .limited {
-            segments = .suspected
+        } else {
+            segments = segments == .compared || segments == .limited ? .limited : .suspected
         }
-        guard segments == .limited, isStalled || levels.hasSmallSegments else { return }
+        guard segments == .limited, isStalled else { return }
         let detail = "large packets from \(address) vanish on the way, and packets with segments of 536 bytes arrive"
         let cause = Cause(
             .network, .packetTooBig, detail: detail,

@@ -11,7 +11,7 @@ extension TargetMachine {
         isPaused = isPaused && pausedUntil != .min
         pausedUntil = .min
         schedule.began(at: turn.time)
-        let deadline = turn.time.addingSaturated(settings.timeout.saturatingNanoseconds)
+        let deadline = turn.time.addingSaturated(probeTime)
         let run = ProbeRun(started: turn.now, deadline: deadline)
         switch peer.host {
         case .name(let name):

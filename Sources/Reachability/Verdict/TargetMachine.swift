@@ -181,6 +181,12 @@ package struct TargetMachine: Sendable {
     var lastAnswered: IPAddress?
     /// The knowledge about the size of segments on the way to the target.
     var segments = Segments.unlimited
+    /// The round trip in microseconds of a path so slow that a probe needs more time than the settings have; 0 for other paths.
+    var slowRoundTrip: UInt32 = 0
+    /// The part of the packets that were lost at the last success, in percent; 0 if few results were known.
+    var lossAtSuccess: UInt8 = 0
+    /// The number of failures since the last success, at most 255.
+    var failuresSinceSuccess: UInt8 = 0
     /// The cause of the last success for which the target is degraded: a certificate that expires soon.
     var levelDegradation: Cause?
     /// The results of the other addresses; `nil` if the target has only one.

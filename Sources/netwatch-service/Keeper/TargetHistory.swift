@@ -108,7 +108,7 @@ extension TargetDetail.Outage {
     /// Creates the outage of an incident. - Parameter state: the state of the target in it; `nil` for the usual one of its cause.
     fileprivate init(_ incident: BoardIncident, _ causes: ChangeCauses, _ state: RecordedState?) {
         let value = incident.incident
-        let isDegradation = value.cause.layer == .quality || value.cause.code == .certificateExpiring
+        let isDegradation = value.scope == .server && (value.cause.layer == .quality || value.cause.code == .certificateExpiring)
         let usual: RecordedState = isDegradation ? .degraded : value.scope == .server ? .down : .unreachable
         self.init(
             start: value.began.milliseconds, end: value.ended?.milliseconds, state: state ?? usual,

@@ -10,6 +10,7 @@ extension Fault {
         loss("20 % loss each way, beyond the router") { network in
             try network.router.filter(.forward, "numgen random mod 100 < 20 drop")
         },
+        lossOfHTTPS(20), lossOfHTTPS(30),
         Fault(
             name: "500 link flaps", targets: [FaultNetwork.Family.ipv4.target(FaultNetwork.Family.ipv4.server)],
             make: { network, watch in if let watch { try flap(500, network, watch) } },
@@ -19,11 +20,33 @@ extension Fault {
     /// The probes of five minutes at one a second, by many targets at once.
     private static let (lossyTargets, lossyProbes) = (15, 20)
 
-    private static func loss(_ name: String, _ make: @escaping @Sendable (FaultNetwork) throws -> Void) -> Fault {
+    /// Loss at which TLS handshakes and requests of https stall at every stage. The server is never accused, nor are large packets.
+    private static func lossOfHTTPS(_ percent: Int) -> Fault {
+        loss(
+            "\(percent) % loss each way, beyond the router, https", scheme: "https",
+            lines: ["up", "degraded quality/loss", "unreachable quality/loss"]
+        ) { network in
+            try network.router.filter(.forward, "numgen random mod 100 < \(percent) drop")
+        }
+        .options(LaboratoryAuthority.options)
+    }
+
+    private static func loss(
+        _ name: String, scheme: String? = nil, lines: [String] = ["up", "degraded"],
+        _ make: @escaping @Sendable (FaultNetwork) throws -> Void
+    ) -> Fault {
         let addresses = (0..<lossyTargets).map { "203.0.113.\(100 + $0)" }
         return Fault(
-            name: name, targets: addresses.map { FaultNetwork.Family.ipv4.target($0) },
-            prepare: { try $0.site.ipBatch(addresses.map { "addr add \($0)/24 dev s0" }) },
+            name: name,
+            targets: addresses.map { address in
+                scheme.map { levelURL($0, host: address) } ?? FaultNetwork.Family.ipv4.target(address)
+            },
+            prepare: { network in
+                try network.site.ipBatch(addresses.map { "addr add \($0)/24 dev s0" })
+                guard scheme != nil else { return }
+                let identity = try LaboratoryAuthority(network).identity(names: addresses.map { "IP:\($0)" })
+                try ScriptedServer(identity, ScriptedServer.answer).start(network)
+            },
             make: { network, watch in
                 try make(network)
                 guard let watch else { return }
@@ -32,7 +55,7 @@ extension Fault {
                 }
                 guard isProbed else { throw LabError("only \(watch.probes) probes within two minutes") }
             },
-            expected: ExpectedVerdict(lines: ["up", "degraded"], limit: .seconds(120)), explanation: .none)
+            expected: ExpectedVerdict(lines: lines, limit: .seconds(120)), explanation: .none)
     }
 
     /// Switches the link off and on, in turn at this end and at the far end. Two of three times the program has noticed each

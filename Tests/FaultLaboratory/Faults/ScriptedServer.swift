@@ -8,6 +8,9 @@ struct ScriptedServer: Sendable {
     /// The certificate and the lines of Python that change its `ssl.SSLContext`, named `context`; `nil` for a server without TLS.
     var tls: (identity: ServerIdentity, settings: String)?
 
+    /// A line that answers a request of HTTP.
+    static let answer = "s.recv(4096); s.sendall(b'HTTP/1.1 204 No Content\\r\\n\\r\\n')"
+
     /// A server whose line speaks for itself.
     init(_ line: String) { self.line = line }
 

@@ -125,6 +125,16 @@ extension Fault {
             try network.router.filter(.forward, "iifname rs0 meta length > 1400 drop")
         }
         .options(LaboratoryAuthority.options),
+        dataVanish("tls"), dataVanish("https"),
+        .during(
+            "a path of 1.1 s for each round trip, https", levelURL("https"),
+            prepare: { network in
+                try network.addTunnel()
+                try ScriptedServer(try LaboratoryAuthority(network).identity(), ScriptedServer.answer).start(network)
+            },
+            expect: .degraded("quality/latency", ["address": family.server], within: .seconds(12))
+        ) { try $0.tunnel.delay(by: .milliseconds(550)) }
+        .options(LaboratoryAuthority.options).withTun().naming("a round trip takes 1.1 s").explained(.status("degraded")),
         .during(
             "a captive portal takes over port 443 (DNAT)", "tls://\(family.server)",
             prepare: { network in
@@ -138,6 +148,19 @@ extension Fault {
         .options(LaboratoryAuthority.options).beside(working: family.target(family.server, 443))
         .showingCertificate().naming("login.portal.example"),
     ]
+
+    /// A filter on the way passes the handshake of TCP, and drops what the client sends afterwards.
+    private static func dataVanish(_ scheme: String) -> Fault {
+        .during(
+            "data vanish after the handshake of TCP, \(scheme)", levelURL(scheme),
+            prepare: { network in
+                try ScriptedServer(try LaboratoryAuthority(network).identity(), ScriptedServer.answer).start(network)
+            },
+            expect: .unreachable(
+                "network/data-dropped", ["bytes_acknowledged": "0", "address": family.server], within: ExpectedVerdict.silent)
+        ) { try $0.router.filter(.forward, "tcp dport \(levelPort) meta length > 80 drop") }
+        .options(LaboratoryAuthority.options)
+    }
 
     private static let otherNames = ["DNS:www.other.example", "IP:203.0.113.77"]
 

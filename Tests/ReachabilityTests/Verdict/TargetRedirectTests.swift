@@ -203,7 +203,7 @@ import Testing
                 run.connectionFailed(SystemErrorNumber.connectionRefused.rawValue)
             } else {
                 // The port is silent until the deadline.
-                run.deadlineReached(isAcknowledged: false, hasGap: false)
+                run.deadlineReached(ConnectionProgress(unacknowledged: 1))
             }
             #expect(!run.result.isAtDeadline)
             #expect(run.hasEnded && run.result.http?.response.status == 302)

@@ -1,0 +1,147 @@
+internal import Pacing
+
+/// A connection that was established and whose TLS handshake or HTTP exchange has not ended at the deadline. The kernel's counters tell a slow path, a
+/// lossy one, and one that carries no data from a server that is silent.
+///
+/// | progress of the connection at the deadline, the first row that applies | fault |
+/// |---|---|
+/// | the last data were sent less than one and a half round trips ago, and nothing was sent again | the path is slow |
+/// | no byte of data was acknowledged, although the first segment was sent three times | the path carries no data |
+/// | segments were sent again | the path loses packets |
+/// | packets were lost in the results before | the path loses packets |
+/// | otherwise | that of the server, or of the whole path |
+struct StalledConnection: Hashable, Sendable {
+    enum Fault: Hashable, Sendable { case latency, noData, loss, unknown }
+
+    let progress: ConnectionProgress
+    /// The number of SYN segments that were sent again.
+    let handshakeRetransmissions: Int
+    /// The time of the probe in nanoseconds.
+    let timeout: Int64
+    /// The part of the packets that were lost before the failure, in percent; 0 if few results are known.
+    let knownLoss: Int
+
+    /// A round trip that is a smaller part of the probe's time does not explain why the time did not suffice.
+    private static let slowPart: Int64 = 10
+    /// The time after which the kernel sends a SYN again, in nanoseconds (TCP_TIMEOUT_INIT).
+    private static let firstTimeout: Int64 = 1_000_000_000
+    /// The retransmissions of the first data after which their silence is no chance: at a loss of 20 % each way, all three are lost in one of twenty
+    /// connections, and a verdict needs two.
+    private static let decisiveRetransmissions = 2
+    /// The loss from which the next silence is probably loss too, in percent.
+    static let decisiveLoss = 10
+
+    var fault: Fault {
+        let roundTrip = Int64(progress.roundTripMicroseconds).multipliedSaturated(by: 1_000)
+        let sinceSent = Int64(progress.sinceSentMilliseconds).multipliedSaturated(by: 1_000_000)
+        let total = max(0, progress.retransmissions)
+        let again = total - min(total, max(0, handshakeRetransmissions))
+        // The kernel sends the SYN again after a second, also if its answer is still on the way (RFC 6298 section 2).
+        let isExplained = handshakeRetransmissions == 0 || (roundTrip >= Self.firstTimeout && knownLoss < Self.decisiveLoss)
+        let isDue = sinceSent >= roundTrip.addingSaturated(roundTrip / 2)
+        if again == 0, isExplained, !isDue, roundTrip >= timeout / Self.slowPart { return .latency }
+        if let bytes = progress.bytesAcknowledged, bytes <= 1, handshakeRetransmissions == 0,
+            again >= Self.decisiveRetransmissions,
+            progress.unacknowledged > 0, knownLoss < Self.decisiveLoss
+        {
+            return .noData
+        }
+        if progress.retransmissions > 0 || knownLoss >= Self.decisiveLoss { return .loss }
+        return .unknown
+    }
+
+    /// Returns the cause of the probe's failure; `nil` if the fault is not that of the path.
+    func cause(_ address: IPAddress, port: UInt16) -> Cause? {
+        var evidence: [String: Cause.Evidence] = [
+            "address": .text("\(address)"), "port": .number(Int(port)), "retransmissions": .number(progress.retransmissions),
+        ]
+        if progress.roundTripMicroseconds > 0 { evidence["rtt_us"] = .number(progress.roundTripMicroseconds) }
+        evidence["bytes_acknowledged"] = progress.bytesAcknowledged.map { .number(max(1, $0) - 1) }
+        switch fault {
+        case .latency:
+            return Self.slow(roundTrip: progress.roundTripMicroseconds, "more than \(Self.text(timeout))", evidence)
+        case .noData:
+            let detail = "\(address) accepts connections to port \(port), and nothing that is sent on them afterwards arrives"
+            return Cause(.network, .dataDropped, detail: detail, evidence: evidence)
+        case .loss:
+            if progress.retransmissions == 0 { evidence["loss_percent"] = .number(knownLoss) }
+            let count = progress.retransmissions
+            let lost = count == 0 ? "\(knownLoss) % of the last packets to" : count == 1 ? "1 packet to" : "\(count) packets to"
+            let detail = "\(lost) \(address) \(count == 1 ? "was" : "were") lost, and its answer did not arrive in time"
+            return Cause(.quality, .loss, detail: detail, evidence: evidence)
+        case .unknown: return nil
+        }
+    }
+
+    /// Returns the cause of a path so slow that a probe needs a time, in words, because of its round trips.
+    static func slow(roundTrip microseconds: Int, _ time: String, _ evidence: [String: Cause.Evidence]) -> Cause {
+        let detail = "a round trip takes \(text(Int64(microseconds).multipliedSaturated(by: 1_000))), so a probe needs \(time)"
+        return Cause(.quality, .latency, detail: detail, evidence: evidence)
+    }
+
+    /// Returns a time in seconds with one decimal, or in milliseconds below a second.
+    static func text(_ nanoseconds: Int64) -> String {
+        guard nanoseconds >= 1_000_000_000 else { return "\((nanoseconds + 500_000) / 1_000_000) ms" }
+        let tenths = (nanoseconds.addingSaturated(50_000_000)) / 100_000_000
+        return tenths % 10 == 0 ? "\(tenths / 10) s" : "\(tenths / 10).\(tenths % 10) s"
+    }
+}
+
+/// Probes over paths that are slow or lose packets.
+extension TargetMachine {
+    /// The most times of ``ProbeSettings/timeout`` that a probe over a slow path has.
+    static let longestProbe: Int64 = 3
+    /// The number of consecutive failures that a known loss explains. More are no chance.
+    private static let lossyFailures: UInt8 = 5
+
+    /// The time of the next probe in nanoseconds: that of the settings, or more over a slow path.
+    var probeTime: Int64 {
+        let timeout = settings.timeout.saturatingNanoseconds
+        return slowRoundTrip > 0 ? timeout.multipliedSaturated(by: Self.longestProbe) : timeout
+    }
+
+    /// The loss before the first failure, in percent, as far as it explains the present one.
+    var knownLoss: Int { failuresSinceSuccess < Self.lossyFailures ? Int(lossAtSuccess) : 0 }
+
+    /// Returns why a connection has made no progress until the deadline; `nil` if the path is not at fault.
+    mutating func stall(_ levels: LevelResult, _ result: ProbeResult, at address: IPAddress) -> Finding? {
+        guard levels.isAtDeadline, let progress = levels.progress else { return nil }
+        let stalled = StalledConnection(
+            progress: progress, handshakeRetransmissions: result.retransmissions ?? 0, timeout: probeTime, knownLoss: knownLoss)
+        let fault = stalled.fault
+        if fault == .latency { slowRoundTrip = UInt32(clamping: max(1, progress.roundTripMicroseconds)) }
+        return stalled.cause(address, port: peer.port).map { Finding($0, accusesServer: false, isCertain: false) }
+    }
+
+    /// Returns the cause for which a target that has answered is degraded: its probe needed more time than the settings have.
+    mutating func slowness(_ run: ProbeRun, _ result: ProbeResult, at address: IPAddress, _ turn: Turn) -> Cause? {
+        guard slowRoundTrip > 0 else { return nil }
+        let elapsed = turn.now.elapsed(since: run.started).saturatingNanoseconds
+        guard elapsed > settings.timeout.saturatingNanoseconds else {
+            slowRoundTrip = 0
+            return nil
+        }
+        // The round trip of a connection whose SYN was sent twice is not known.
+        let microseconds = result.roundTripNanoseconds > 0 ? Int(result.roundTripNanoseconds / 1_000) : Int(slowRoundTrip)
+        let evidence: [String: Cause.Evidence] = [
+            "address": .text("\(address)"), "rtt_us": .number(microseconds), "elapsed_ms": .number(Int(elapsed / 1_000_000)),
+        ]
+        let time =
+            "\(StalledConnection.text(elapsed)), more than \(StalledConnection.text(settings.timeout.saturatingNanoseconds))"
+        return StalledConnection.slow(roundTrip: microseconds, time, evidence)
+    }
+
+    /// Returns the finding of a silent target as one of loss, if packets were lost before.
+    func lossy(_ finding: Finding, at address: IPAddress) -> Finding {
+        let isSilence =
+            switch (finding.cause.layer, finding.cause.code) {
+            case (.tcp, .timeout), (.network, .upstreamSilent): true
+            default: false
+            }
+        guard isSilence, knownLoss >= StalledConnection.decisiveLoss else { return finding }
+        let detail =
+            "\(address) does not answer, and \(knownLoss) % of the last packets between this machine and it were lost before"
+        let evidence = finding.cause.evidence.merging(["loss_percent": .number(knownLoss)]) { old, _ in old }
+        return Finding(Cause(.quality, .loss, detail: detail, evidence: evidence), accusesServer: false)
+    }
+}

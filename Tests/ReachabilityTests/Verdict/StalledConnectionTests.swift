@@ -1,0 +1,199 @@
+import Expectations
+import Testing
+
+@testable import Reachability
+
+/// Connections that are established and make no progress: slow paths, lossy ones, and those that carry no data or no large packets.
+@Suite struct StalledConnectionTests {
+    private static let address = "192.0.2.1"
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+
+    // MARK: The facts
+
+    private func fault(
+        _ progress: ConnectionProgress, handshake: Int = 0, timeout: Int64 = 3_000, loss: Int = 0
+    ) -> StalledConnection.Fault {
+        StalledConnection(
+            progress: progress, handshakeRetransmissions: handshake, timeout: timeout * 1_000_000, knownLoss: loss
+        ).fault
+    }
+
+    private func progress(
+        unacknowledged: Int = 0, again: Int = 0, bytes: Int? = 404, roundTrip: Int = 20, sinceSent: Int = 2_900
+    ) -> ConnectionProgress {
+        ConnectionProgress(
+            unacknowledged: unacknowledged, retransmissions: again, bytesAcknowledged: bytes,
+            roundTripMicroseconds: roundTrip * 1_000,
+            sinceSentMilliseconds: sinceSent)
+    }
+
+    @Test func `an answer that is not due yet is a slow path`() {
+        // Measured over a path of 2 s: the hello is on its way.
+        expectEqual(fault(progress(unacknowledged: 1, bytes: 1, roundTrip: 2_013, sinceSent: 990)), .latency)
+        // The SYN was sent again before its answer could arrive.
+        expectEqual(
+            fault(progress(unacknowledged: 1, again: 1, bytes: 1, roundTrip: 1_100, sinceSent: 800), handshake: 1), .latency)
+        // Such a round trip may contain the wait for a lost SYN.
+        expectEqual(
+            fault(progress(unacknowledged: 1, again: 1, bytes: 1, roundTrip: 1_100, sinceSent: 800), handshake: 1, loss: 20),
+            .loss)
+        // It is due, and of a fast path it always is.
+        expectEqual(fault(progress(roundTrip: 1_100, sinceSent: 1_700)), .unknown)
+        expectEqual(fault(progress(roundTrip: 1, sinceSent: 0)), .unknown)
+        expectEqual(fault(progress(roundTrip: 400, sinceSent: 500), timeout: 9_000), .unknown)
+    }
+
+    @Test func `data of which nothing is acknowledged vanish on the way`() {
+        expectEqual(fault(progress(unacknowledged: 1, again: 3, bytes: 1)), .noData)
+        expectEqual(fault(progress(unacknowledged: 1, again: 2, bytes: 1)), .noData)
+        // Loss explains these as well.
+        expectEqual(fault(progress(unacknowledged: 1, again: 1, bytes: 1)), .loss)
+        expectEqual(fault(progress(unacknowledged: 1, again: 3, bytes: 1), handshake: 1), .loss)
+        expectEqual(fault(progress(unacknowledged: 1, again: 3, bytes: 1), loss: 10), .loss)
+        expectEqual(fault(progress(unacknowledged: 1, again: 3, bytes: 404)), .loss)
+        expectEqual(fault(progress(unacknowledged: 1, again: 3, bytes: nil)), .loss)
+    }
+
+    @Test func `a server that has all data and is silent is at fault, unless packets were lost before`() {
+        expectEqual(fault(progress()), .unknown)
+        expectEqual(fault(progress(), loss: 9), .unknown)
+        expectEqual(fault(progress(), loss: 10), .loss)
+        expectEqual(fault(progress(again: 1)), .loss)
+    }
+
+    @Test func `hostile numbers do no harm`() {
+        for value in [Int.min, -1, Int.max] {
+            let progress = ConnectionProgress(
+                unacknowledged: value, retransmissions: value, bytesAcknowledged: value, roundTripMicroseconds: value,
+                sinceSentMilliseconds: value, outOfOrder: value)
+            for handshake in [Int.min, 0, Int.max] {
+                let stalled = StalledConnection(
+                    progress: progress, handshakeRetransmissions: handshake, timeout: .max, knownLoss: 100)
+                _ = stalled.cause(IPAddress(v4: 1), port: 1)
+            }
+        }
+    }
+
+    // MARK: The verdict
+
+    private func target(_ settings: ProbeSettings = ProbeSettings(interval: .seconds(20))) throws -> Transcript {
+        var target = try Transcript("http://\(Self.address)/", settings)
+        _ = target.at(0, .begin)
+        _ = target.at(0, .route(to: Self.address))
+        return target
+    }
+
+    /// Connects the attempt that has just begun. - Returns: the attempt.
+    private func connect(_ target: inout Transcript, at time: Int64) throws -> ProbeAttempt {
+        var found: ProbeAttempt?
+        for case .connect(let attempt) in target.effects { found = attempt }
+        let attempt = try #require(found)
+        expectEqual(target.at(time, .connected(attempt.id)), [])
+        return attempt
+    }
+
+    /// Lets the deadline of a connection pass.
+    private func stall(
+        _ attempt: ProbeAttempt, _ progress: ConnectionProgress, retransmissions: Int = 0, in target: inout Transcript
+    ) throws -> [String] {
+        let run = LevelRun(try #require(attempt.plan?.value), deadline: attempt.deadline)
+        run.connected(0)
+        run.deadlineReached(progress)
+        var result = ProbeResult(id: attempt.id, retransmissions: retransmissions)
+        result.levels = run.result
+        return target.at(attempt.deadline / 1_000_000, .probe(result))
+    }
+
+    private func answer(_ attempt: ProbeAttempt, small: Bool = false, in target: inout Transcript, at time: Int64) throws
+        -> [String]
+    {
+        let run = LevelRun(try #require(attempt.plan?.value), deadline: attempt.deadline)
+        run.connected(0)
+        Array(Self.ok.utf8).withUnsafeBytes { run.receive($0, now: 0) }
+        run.inputEnded(0)
+        var result = ProbeResult(id: attempt.id, roundTripNanoseconds: 5_000_000)
+        result.levels = run.result
+        result.levels?.hasSmallSegments = small
+        return target.at(time, .probe(result))
+    }
+
+    /// Starts the next probe at a time.
+    private func probe(_ target: inout Transcript, at time: Int64) {
+        _ = target.at(time, .tick)
+        _ = target.at(time, .route(to: Self.address))
+    }
+
+    @Test func `a probe over a slow path has three times the time, and degrades the target until one needs less`() throws {
+        var target = try target()
+        let slow = progress(unacknowledged: 1, bytes: 1, roundTrip: 1_200, sinceSent: 600)
+        let first = try connect(&target, at: 1_200)
+        expectEqual(first.deadline, 3_000_000_000)
+        try expectEqual(stall(first, slow, in: &target), ["report quality/latency"])
+        probe(&target, at: 3_100)
+        let second = try connect(&target, at: 4_300)
+        expectEqual(second.deadline, 12_100_000_000)
+        _ = try answer(second, in: &target, at: 7_000)
+        expectEqual(target.line, "degraded quality/latency")
+        expectEqual(target.cause?.detail, "a round trip takes 5 ms, so a probe needs 3.9 s, more than 3 s")
+        probe(&target, at: 20_000)
+        let third = try connect(&target, at: 20_100)
+        expectEqual(third.deadline, 29_000_000_000)
+        _ = try answer(third, in: &target, at: 20_200)
+        expectEqual(target.line, "up")
+        probe(&target, at: 40_000)
+        try expectEqual(connect(&target, at: 40_001).deadline, 43_000_000_000)
+    }
+
+    @Test func `a target whose probes need even more time is unreachable, and its server is not accused`() throws {
+        var target = try target()
+        let slow = progress(unacknowledged: 1, bytes: 1, roundTrip: 2_800, sinceSent: 100)
+        _ = try stall(connect(&target, at: 2_900), slow, in: &target)
+        probe(&target, at: 3_100)
+        let second = try connect(&target, at: 5_900)
+        _ = try stall(second, progress(roundTrip: 2_800, sinceSent: 100), in: &target)
+        expectEqual(target.line, "unreachable quality/latency")
+        expectEqual(target.cause?.detail, "a round trip takes 2.8 s, so a probe needs more than 9 s")
+    }
+
+    @Test func `data that vanish and packets that are lost make the target unreachable, not down`() throws {
+        for (facts, line) in [
+            (progress(unacknowledged: 1, again: 3, bytes: 1), "unreachable network/data-dropped"),
+            (progress(again: 2), "unreachable quality/loss"),
+        ] {
+            var target = try target()
+            _ = try stall(connect(&target, at: 1), facts, in: &target)
+            probe(&target, at: 3_100)
+            _ = try stall(connect(&target, at: 3_101), facts, in: &target)
+            expectEqual(target.line, line)
+        }
+    }
+
+    @Test func `large packets are accused only if they vanish again after small ones have arrived`() throws {
+        let gap = ConnectionProgress(
+            bytesAcknowledged: 404, roundTripMicroseconds: 1_000, sinceSentMilliseconds: 2_900, outOfOrder: 2)
+        for isRepeated in [true, false] {
+            var target = try target()
+            let first = try connect(&target, at: 1)
+            expectEqual(first.hasSmallSegments, false)
+            _ = try stall(first, gap, in: &target)
+            probe(&target, at: 3_100)
+            let second = try connect(&target, at: 3_101)
+            expectEqual(second.hasSmallSegments, true)
+            // This success is no result.
+            try expectEqual(answer(second, small: true, in: &target, at: 3_102), [])
+            expectEqual(target.line, "unknown")
+            probe(&target, at: 3_102)
+            let third = try connect(&target, at: 3_103)
+            expectEqual(third.hasSmallSegments, false)
+            if isRepeated { _ = try stall(third, gap, in: &target) } else { _ = try answer(third, in: &target, at: 3_104) }
+            expectEqual(target.line, isRepeated ? "unreachable network/packet-too-big" : "up")
+        }
+    }
+}
+
+extension Transcript {
+    /// The state, and the layer and code of its cause.
+    fileprivate var line: String {
+        "\(machine.verdict.state.rawValue)" + (machine.verdict.cause.map { " \($0.name)" } ?? "")
+    }
+}
