@@ -32,6 +32,9 @@ package struct Fault: Sendable, CustomStringConvertible {
     /// Whether `netwatch why` must show the facts of a certificate.
     package var hasCertificate = false
 
+    /// Whether `netwatch status` must have the verdict too: its first probe cannot know it.
+    package var isSeenByStatus = false
+
     /// The verdict of `netwatch why` for a row.
     package enum Explanation: Sendable {
         /// The row's verdict, with its evidence.
@@ -90,6 +93,13 @@ package struct Fault: Sendable, CustomStringConvertible {
     package func naming(_ part: String) -> Self {
         var copy = self
         copy.sentencePart = part
+        return copy
+    }
+
+    /// This fault as one whose verdict `netwatch status` must have too.
+    package func seenByStatus() -> Self {
+        var copy = self
+        copy.isSeenByStatus = true
         return copy
     }
 

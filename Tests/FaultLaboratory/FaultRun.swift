@@ -88,11 +88,25 @@ extension Fault {
             case .none: true
             }
         if !isRight { outcome.problem = "why: \(expected.describe(verdict)): \(verdict.detail)" }
-        guard isRight, let text else { return }
+        if isRight, isSeenByStatus { try checkStatus(network, &outcome) }
+        guard outcome.problem == nil, let text else { return }
         _ = try text.wait(within: .seconds(60))
         let explanation = ExplanationText(text.output)
         outcome.explanation = explanation.sentence
         if let problem = explanation.problem(of: self, verdict) { outcome.problem = "why: \(problem):\n\(text.output)" }
+    }
+
+    /// Asks `netwatch status`, which must give the same verdict.
+    private func checkStatus(_ network: FaultNetwork, _ outcome: inout FaultOutcome) throws {
+        let program = try network.start([Programs.netwatch, "status", "--json"] + firstArguments, output: .file)
+        _ = try program.wait(within: .seconds(60))
+        let document = try? JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any]
+        guard let target = (document?["targets"] as? [[String: Any]])?.first else {
+            outcome.problem = "status: no document: \(program.ending)"
+            return
+        }
+        let verdict = SeenVerdict(target, arrival: MonotonicClock.now())
+        if !expected.isMet(by: verdict) { outcome.problem = "status: \(expected.describe(verdict)): \(verdict.detail)" }
     }
 
     /// Whether the target is one of TLS or HTTP, and not the canary's URL.

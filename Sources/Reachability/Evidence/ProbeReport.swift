@@ -18,6 +18,8 @@ package struct ProbeReport: Hashable, Sendable {
     /// The cause of the failure; `nil` if the probe succeeded.
     package var cause: Cause?
     package var moment: Moment
+    /// Whether the next probe, which follows at once, examines the failure in another way.
+    package var isProvisional = false
 
     package init(
         endpoint: Endpoint, roundTrip: Duration? = nil, lostPackets: Int = 0, address: IPAddress? = nil,

@@ -108,9 +108,13 @@ extension TargetMachine {
         guard levels.isAtDeadline, let progress = levels.progress else { return nil }
         let stalled = StalledConnection(
             progress: progress, handshakeRetransmissions: result.retransmissions ?? 0, timeout: probeTime, knownLoss: knownLoss)
-        let fault = stalled.fault
-        if fault == .latency { slowRoundTrip = UInt32(clamping: max(1, progress.roundTripMicroseconds)) }
-        return stalled.cause(address, port: peer.port).map { Finding($0, accusesServer: false, isCertain: false) }
+        let isFirst = slowRoundTrip == 0
+        let isSlow = stalled.fault == .latency
+        if isSlow { slowRoundTrip = UInt32(clamping: max(1, progress.roundTripMicroseconds)) }
+        guard let cause = stalled.cause(address, port: peer.port) else { return nil }
+        var finding = Finding(cause, accusesServer: false, isCertain: false)
+        finding.isProvisional = isSlow && isFirst
+        return finding
     }
 
     /// Returns the cause for which a target that has answered is degraded: its probe needed more time than the settings have.

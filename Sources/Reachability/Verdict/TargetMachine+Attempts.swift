@@ -222,14 +222,14 @@ extension TargetMachine {
         _ run: ProbeRun, _ finding: Finding, _ place: Place, _ ending: ProbeSchedule.Ending, _ turn: inout Turn
     ) {
         var finding = finding
+        finding.isProvisional = !settings.isScheduledOnly && (finding.isProvisional || isSingleReport(finding.cause))
         if let proxy, finding.cause.layer.depth < Cause.Layer.tls.depth {
-            finding = Finding(finding.cause.before(proxy), accusesServer: false, isCertain: finding.isCertain)
+            finding = finding.with(finding.cause.before(proxy), accusesServer: false)
         }
         if run.silentLookup == nil, finding.cause.layer != .dns, finding.cause.layer != .local {
-            finding = Finding(
-                addressFailure(finding.cause, turn), accusesServer: finding.accusesServer, isCertain: finding.isCertain)
+            finding = finding.with(addressFailure(finding.cause, turn), accusesServer: finding.accusesServer)
         }
-        report(run, finding.cause, place, &turn)
+        report(run, finding.cause, place, isProvisional: finding.isProvisional, &turn)
         failuresSinceSuccess = max(failuresSinceSuccess, failuresSinceSuccess &+ 1)
         // An interruption is one lost result, however many packets fell into it: loss means that packets are lost again and again.
         if ending == .silence, run.levels == nil { recordQuality(nil, lost: 1) }
@@ -240,8 +240,14 @@ extension TargetMachine {
             quality.reset()
             abandonSurvey(&turn)
         }
-        finishProbe(ending, &turn)
+        finishProbe(ending, mustConfirm: finding.isProvisional, &turn)
         publish(&turn)
+    }
+
+    /// Whether the cause is the first message of a router, and one failure suffices for a verdict.
+    private func isSingleReport(_ cause: Cause) -> Bool {
+        verdict.failAfter == 1 && failuresSinceSuccess == 0 && cause.layer == .network && cause.evidence["icmp_type"] != nil
+            && cause.evidence["inferred"] == nil
     }
 
     /// Notes that an address of the name has failed, so that the name is asked for again. Returns the cause with the age of the name server's
@@ -264,9 +270,9 @@ extension TargetMachine {
     private static let answerAge = "answer_age_s"
 
     /// Ends a probe, and schedules the next one.
-    mutating func finishProbe(_ ending: ProbeSchedule.Ending, _ turn: inout Turn) {
+    mutating func finishProbe(_ ending: ProbeSchedule.Ending, mustConfirm: Bool = false, _ turn: inout Turn) {
         phase = .waiting
-        if !settings.isScheduledOnly, isOutdated || verdict.needsConfirmation {
+        if !settings.isScheduledOnly, isOutdated || mustConfirm || verdict.needsConfirmation {
             schedule.confirm(isOutdated ? .other : ending, timeout: settings.timeout, at: turn.time)
         } else {
             schedule.continueByGrid(at: turn.time, factor: intervalFactor)

@@ -66,7 +66,7 @@ extension TargetMachine {
         if segments == .compared, !settings.isScheduledOnly {
             // A success by small segments alone is no result.
             for other in race.stopAll() { turn.effects.append(.cancel(attempt: other.id)) }
-            return finishProbe(.refusal, &turn)
+            return finishProbe(.refusal, mustConfirm: true, &turn)
         }
         if let redirection = levels.redirection {
             for other in race.stopAll() { turn.effects.append(.cancel(attempt: other.id)) }
@@ -146,6 +146,7 @@ extension TargetMachine {
         } else {
             segments = segments == .compared || segments == .limited ? .limited : .suspected
         }
+        if segments == .suspected { findings.failure?.isProvisional = true }
         guard segments == .limited, isStalled else { return }
         let detail = "large packets from \(address) vanish on the way, and packets with segments of 536 bytes arrive"
         let cause = Cause(

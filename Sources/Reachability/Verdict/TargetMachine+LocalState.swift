@@ -96,7 +96,9 @@ extension TargetMachine {
 
 /// Reports and updates.
 extension TargetMachine {
-    mutating func report(_ run: ProbeRun, _ cause: Cause?, _ place: Place, lost: Int = 0, _ turn: inout Turn) {
+    mutating func report(
+        _ run: ProbeRun, _ cause: Cause?, _ place: Place, lost: Int = 0, isProvisional: Bool = false, _ turn: inout Turn
+    ) {
         var report = ProbeReport(
             endpoint: endpoint, roundTrip: place.roundTrip, lostPackets: lost, address: place.address,
             resolution: run.resolution, lookup: run.lookup,
@@ -105,6 +107,7 @@ extension TargetMachine {
         if let levels = run.levels {
             report.levels = levels
         }
+        report.isProvisional = isProvisional
         turn.effects.append(.report(report))
     }
 

@@ -6,11 +6,21 @@ struct Finding: Hashable, Sendable {
 
     /// Whether the cause needs no confirmation: this machine alone determines it, without sending a packet.
     let isCertain: Bool
+    /// Whether the next probe examines the failure in another way: with more time, with other segments, or because one message of a router is no
+    /// proof. Such a failure alone decides nothing, even if one failure suffices otherwise.
+    var isProvisional = false
 
     init(_ cause: Cause, accusesServer: Bool, isCertain: Bool? = nil) {
         self.cause = cause
         self.accusesServer = accusesServer
         self.isCertain = isCertain ?? cause.layer.isCertain
+    }
+
+    /// Returns the finding with another form of its cause.
+    func with(_ cause: Cause, accusesServer: Bool) -> Finding {
+        var finding = Finding(cause, accusesServer: accusesServer, isCertain: isCertain)
+        finding.isProvisional = isProvisional
+        return finding
     }
 
     /// Creates the finding of a cause that needs no further proof.
@@ -82,13 +92,14 @@ struct Verdict: Hashable, Sendable {
         let failure = finding.cause
         let isCertain = finding.isCertain
         successes = 0
-        failures = isCertain ? failAfter : min(failures + 1, failAfter)
+        failures = isCertain ? failAfter : min(failures + 1, finding.isProvisional ? max(failures, failAfter - 1) : failAfter)
         equalFailures = isCertain ? failAfter : failure.isSameFailure(as: lastFailure) ? min(equalFailures + 1, failAfter) : 1
         lastFailure = failure
         let isAccepted: Bool =
             switch state {
             case .unknown, .up, .degraded: failures >= failAfter
-            case .down, .unreachable: equalFailures >= failAfter || failure.isSameFailure(as: cause)
+            case .down, .unreachable:
+                (equalFailures >= failAfter && !finding.isProvisional) || failure.isSameFailure(as: cause)
             }
         guard isAccepted else { return false }
         // A proof remains valid as long as the cause is the same: the first hop is not asked in every probe.

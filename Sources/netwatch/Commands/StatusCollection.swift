@@ -12,6 +12,9 @@ struct StatusCollection: Watcher.Condition {
     /// program between the two.
     static let afterProbe = Duration.seconds(2)
 
+    /// The most times of the probe's time that a probe over a slow path takes, with a wait before it.
+    private static let longestProbe = 4
+
     private let probeTimeout: Duration
     private var path: PathUpdate?
     // The targets, then the canary.
@@ -23,6 +26,8 @@ struct StatusCollection: Watcher.Condition {
     private var undecided: Int
     private var unprobed: Int
     private var lastProbe: Moment?
+    /// Whether a target's next probe examines its failure in another way, and may take longer.
+    private var mustWaitLonger = false
     private var lastLookup: LookupResult?
     private let start: Moment
 
@@ -50,6 +55,11 @@ struct StatusCollection: Watcher.Condition {
             guard endpoints.indices.contains(id.number) else { return }
             lastLookup = LookupResult(report) ?? lastLookup
             guard !isProbed[id.number] else { return }
+            guard !report.isProvisional else {
+                mustWaitLonger = true
+                lastProbe = max(lastProbe ?? report.moment, report.moment)
+                return
+            }
             isProbed[id.number] = true
             unprobed -= 1
             lastProbe = max(lastProbe ?? report.moment, report.moment)
@@ -72,6 +82,7 @@ struct StatusCollection: Watcher.Condition {
     private var targetDeadline: Moment {
         // The limit holds from the last result on: many targets are probed one after the other.
         let begin = max(path?.moment ?? start, start)
+        let probeTimeout = mustWaitLonger ? probeTimeout * Self.longestProbe : probeTimeout
         let latest = max(begin, lastProbe ?? begin).advanced(by: probeTimeout).advanced(by: Self.verdictMargin)
         guard unprobed == 0, let lastProbe else { return latest }
         return min(latest, lastProbe.advanced(by: Self.afterProbe))

@@ -124,7 +124,7 @@ extension Fault {
             try ScriptedServer(try LaboratoryAuthority(network).identity(names: names)).start(network)
             try network.router.filter(.forward, "iifname rs0 meta length > 1400 drop")
         }
-        .options(LaboratoryAuthority.options),
+        .options(LaboratoryAuthority.options).seenByStatus(),
         dataVanish("tls"), dataVanish("https"),
         .during(
             "a path of 1.1 s for each round trip, https", levelURL("https"),
@@ -134,7 +134,8 @@ extension Fault {
             },
             expect: .degraded("quality/latency", ["address": family.server], within: .seconds(12))
         ) { try $0.tunnel.delay(by: .milliseconds(550)) }
-        .options(LaboratoryAuthority.options).withTun().naming("a round trip takes 1.1 s").explained(.status("degraded")),
+        .options(LaboratoryAuthority.options).withTun().naming("a round trip takes 1.1 s").explained(.status("degraded"))
+        .seenByStatus(),
         .during(
             "a captive portal takes over port 443 (DNAT)", "tls://\(family.server)",
             prepare: { network in
@@ -159,7 +160,7 @@ extension Fault {
             expect: .unreachable(
                 "network/data-dropped", ["bytes_acknowledged": "0", "address": family.server], within: ExpectedVerdict.silent)
         ) { try $0.router.filter(.forward, "tcp dport \(levelPort) meta length > 80 drop") }
-        .options(LaboratoryAuthority.options)
+        .options(LaboratoryAuthority.options).seenByStatus()
     }
 
     private static let otherNames = ["DNS:www.other.example", "IP:203.0.113.77"]

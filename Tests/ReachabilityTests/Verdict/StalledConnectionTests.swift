@@ -155,6 +155,35 @@ import Testing
         expectEqual(target.cause?.detail, "a round trip takes 2.8 s, so a probe needs more than 9 s")
     }
 
+    @Test func `with one failure for a verdict, that of a slow path or of large packets waits for the probe that proves it`()
+        throws
+    {
+        var target = try target(ProbeSettings(interval: .seconds(3600), failAfter: 1))
+        let slow = progress(unacknowledged: 1, bytes: 1, roundTrip: 1_200, sinceSent: 600)
+        _ = try stall(connect(&target, at: 1_200), slow, in: &target)
+        expectEqual(target.line, "unknown")
+        expectEqual(target.tickDue, 3_100)
+        probe(&target, at: 3_100)
+        _ = try answer(connect(&target, at: 4_300), in: &target, at: 7_000)
+        expectEqual(target.line, "degraded quality/latency")
+    }
+
+    @Test func `with one failure for a verdict, one message of a router is confirmed`() throws {
+        var target = try target(ProbeSettings(interval: .seconds(3600), failAfter: 1))
+        let report = ProbeResult.Reporter(origin: 2, type: 3, code: 13, offender: IPAddress("10.0.0.1"))
+        func refuse(_ target: inout Transcript, at time: Int64) {
+            for case .connect(let attempt) in target.effects {
+                _ = target.at(time, .probe(ProbeResult(id: attempt.id, errno: 113, call: "handshake", reporter: report)))
+                return
+            }
+        }
+        refuse(&target, at: 1)
+        expectEqual(target.line, "unknown")
+        probe(&target, at: 1)
+        refuse(&target, at: 2)
+        expectEqual(target.line, "unreachable network/admin-prohibited")
+    }
+
     @Test func `data that vanish and packets that are lost make the target unreachable, not down`() throws {
         for (facts, line) in [
             (progress(unacknowledged: 1, again: 3, bytes: 1), "unreachable network/data-dropped"),
