@@ -1,3 +1,5 @@
+internal import COpenSSL
+
 /// A client certificate with its chain and its private key (RFC 8446 section 4.4.2.3). Its descriptions have the subject, never the key.
 package struct ClientCertificate: Hashable, Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     private let key: PrivateKey
@@ -16,6 +18,18 @@ package struct ClientCertificate: Hashable, Sendable, CustomStringConvertible, C
         self.key = key
         certificate = own
         chain = Array(certificates.dropFirst())
+    }
+
+    /// Throws ``CertificateError`` if OpenSSL does not use the certificates and the key, for example because the key is too short.
+    package func check() throws(CertificateError) {
+        let isUsable = OpenSSLErrors.contained {
+            guard let context = SSL_CTX_new_ex(TLSLibraryContext.pointer, nil, TLS_client_method()) else { return true }
+            defer { SSL_CTX_free(context) }
+            return install(on: context)
+        }
+        guard isUsable else {
+            throw .invalid("OpenSSL does not use this certificate: its key is too short, or of a kind that TLS has not")
+        }
     }
 
     /// Sets the certificates and the key on an SSL_CTX. - Returns: whether OpenSSL accepts them.

@@ -50,6 +50,13 @@ enum TLSCallbacks {
         return Int(result)
     }
 
+    /// Called when a server requests a certificate of a client with one (SSL_CTX_set_cert_cb(3)). Returns 1: the handshake continues, with the
+    /// certificate or without it.
+    static let identityRequested: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { ssl, _ in
+        if let ssl { TLSHandshakeNotes.of(ssl)?.identityRequested(ssl) }
+        return 1
+    }
+
     /// Collects the facts of the server's certificates (SSL_CTX_set_cert_verify_callback(3)). Returns 1, so that the handshake
     /// continues, or 0 if it would cost too much.
     static let collect: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { context, _ in

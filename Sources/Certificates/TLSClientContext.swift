@@ -66,7 +66,7 @@ package final class TLSClientContext: Sendable {
     /// Returns the loaded parts. Files are read outside the lock; of two threads that load at once, one result is kept.
     func load() throws(CertificateError) -> Loaded {
         if let loaded = loaded.withLock({ $0 }) { return loaded }
-        let created = try Loaded(authorities(), settings.identity)
+        let created = try Loaded(authorities(), settings)
         return loaded.withLock { loaded in
             if let loaded { return loaded }
             loaded = created
@@ -96,7 +96,12 @@ package final class TLSClientContext: Sendable {
         /// The subject of the client certificate; `nil` without one.
         let clientSubject: String?
 
-        init(_ authorities: TrustStore?, _ identity: ClientCertificate?) throws(CertificateError) {
+        /// Whether every certificate of a server is accepted.
+        let isInsecure: Bool
+
+        init(_ authorities: TrustStore?, _ settings: TLSClientSettings) throws(CertificateError) {
+            let identity = settings.identity
+            isInsecure = settings.isInsecure
             OpenSSL.prepare()
             guard
                 let pointer = OpenSSLErrors.contained({
@@ -122,8 +127,11 @@ package final class TLSClientContext: Sendable {
             SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
             SSL_CTX_set_cert_verify_callback(pointer, TLSCallbacks.collect, nil)
             SSL_CTX_set_msg_callback(pointer, TLSCallbacks.message)
-            if let identity, !identity.install(on: pointer) {
-                throw .invalid("OpenSSL does not accept the client certificate \(identity.certificate.subject)")
+            if let identity {
+                guard identity.install(on: pointer) else {
+                    throw .invalid("OpenSSL does not accept the client certificate \(identity.certificate.subject)")
+                }
+                SSL_CTX_set_cert_cb(pointer, TLSCallbacks.identityRequested, nil)
             }
         }
 

@@ -34,6 +34,8 @@ package struct TLSHandshakeFacts: Hashable, Sendable, Codable {
     package var isCertificateRequested = false
     /// The subject of the certificate that the server receives if it requests one; `nil` without one.
     package var clientSubject: String?
+    /// Whether the server did not receive the client certificate, because its own is not accepted; otherwise `nil`.
+    package var isIdentityWithheld: Bool?
 
     // MARK: certificates
 

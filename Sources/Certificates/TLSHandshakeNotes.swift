@@ -66,6 +66,16 @@ final class TLSHandshakeNotes {
         facts.noteAlert(level: Int32(level), description: Int32(description), isTLS13: isTLS13)
     }
 
+    /// Called when the client's certificate is about to be sent. A server whose certificate is not accepted learns nothing of the client.
+    func identityRequested(_ ssl: OpaquePointer) {
+        guard facts.clientSubject != nil, !context.isInsecure, !facts.verificationErrors.isEmpty || facts.nameMatches == false
+        else {
+            return
+        }
+        SSL_certs_clear(ssl)
+        (facts.clientSubject, facts.isIdentityWithheld) = (nil, true)
+    }
+
     /// Called with the server's certificates, which ``handshakeMessageArrived(_:isTLS13:)`` has seen in one message before.
     func certificatesArrived(_ chain: PeerChain, ssl: OpaquePointer) {
         facts.noteParameters(of: ssl)

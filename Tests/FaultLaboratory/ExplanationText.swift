@@ -30,8 +30,8 @@ struct ExplanationText {
         let words = sentence.replacing(#/"[^"]*"|'[^']*'/#, with: "").split(separator: " ")
         if words.count > Self.wordLimit { return "\(words.count) words in the closing sentence" }
         // What still works follows the cause of a degraded target.
-        let cause = verdict.status == "degraded" ? sentence.prefix { $0 != ";" } : sentence[...]
-        if sentence.contains(". ") || cause.contains("; ") || sentence.hasSuffix(".") { return "more than one sentence" }
+        let account = verdict.status == "degraded" ? sentence.prefix { $0 != ";" } : sentence[...]
+        if sentence.contains(". ") || account.contains("; ") || sentence.hasSuffix(".") { return "more than one sentence" }
         if let part = fault.sentencePart, !sentence.contains(part) { return "the closing sentence lacks '\(part)'" }
         guard fault.hasCertificate else { return nil }
         let missing = Self.certificateFacts.filter { facts[$0] == nil }

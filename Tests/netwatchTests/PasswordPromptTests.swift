@@ -12,7 +12,9 @@ import Testing
     private func start(_ script: String, _ arguments: [String]) throws -> Program {
         let command = ["setsid", "--ctty", "--wait", "sh", "-m", "-c", script, "sh", try Programs.netwatch]
         return try Program(
-            command + arguments, environment: ["TERM": "dumb"], input: .terminal, output: .terminal, errors: .output)
+            // Sanitizers leave crashes to Swift's backtracer, which asks a question on a terminal.
+            command + arguments, environment: ["TERM": "dumb", "SWIFT_BACKTRACE": "enable=no"], input: .terminal,
+            output: .terminal, errors: .output)
     }
 
     /// A script that reports whether the terminal shows what is typed.
@@ -56,7 +58,6 @@ import Testing
         try program.typeIn("half\u{1c}")
         let lines = try rest(program)
         expectEqual(Array(lines.suffix(2)), ["code 131", "shown"], "\(lines)")
-        #expect(lines.contains { $0.hasPrefix("netwatch: quit: SIGQUIT in thread ") }, "\(lines)")
     }
 
     @Test func `an empty line is an empty password`() throws {

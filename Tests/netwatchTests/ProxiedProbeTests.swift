@@ -43,6 +43,10 @@ import Testing
 
     /// Returns the state, the cause and the proxy of its evidence.
     private func status(_ target: String, _ options: String...) throws -> (line: String, proxy: String?, detail: String) {
+        try status(target, options)
+    }
+
+    private func status(_ target: String, _ options: [String]) throws -> (line: String, proxy: String?, detail: String) {
         let arguments = [
             "status", "--json", "--probe-timeout", "2s", "--certificate-days", "0", "--cafile", scratch.file("ca.pem"),
         ]
@@ -88,6 +92,83 @@ import Testing
         try expectEqual(
             status("http://127.0.0.1:\(first.port)/", option, "--noproxy=127.0.0.1:\(last.port)").line, "up")
         #expect(proxy.passages.dropFirst(count).allSatisfy { $0.port == first.port })
+    }
+
+    @Test
+    func `a redirect within the origin keeps the user, the cookies and the certificate, with a proxy and with an exception`()
+        throws
+    {
+        let client = try SelfSignedCertificate(names: ["client"])
+        try write(client.certificate + client.privateKey, to: "client.pem")
+        try write("ada:secret\n", to: "user")
+        var tls = certificate.serverTLS
+        tls.clientCertificates = .required(authorities: .text(client.certificate))
+        let reply: @Sendable (ReceivedRequest) -> StubResponse = { request in
+            guard request["authorization"] != nil, request["x-key"] == "k" else { return StubResponse(401) }
+            let isBack = request["cookie"] == "step=1"
+            return isBack ? StubResponse(204) : StubResponse(302, fields: ["Location": "/", "Set-Cookie": "step=1"])
+        }
+        let (plain, secure) = (try TestServer(reply: reply), try TestServer(tls: tls, reply: reply))
+        let proxy = try ProxyServer()
+        for exception in [[], ["--noproxy=*"]] {
+            for target in ["http://127.0.0.1:\(plain.port)/", "https://127.0.0.1:\(secure.port)/"] {
+                let options = ["--user=@" + scratch.file("user"), "-H", "X-Key: k", "--cert=" + scratch.file("client.pem")]
+                let found = try status(target, options + ["--proxy=http://127.0.0.1:\(proxy.port)"] + exception)
+                expectEqual(found.line, "up", "\(target) \(exception): \(found.detail)")
+            }
+        }
+    }
+
+    @Test func `a redirect whose destination fails accuses the proxy only if it has used it`() throws {
+        let proxy = try ProxyServer(names: ["named.example": "127.0.0.1"])
+        let first = try TestServer { _ in StubResponse(302, fields: ["Location": "http://127.0.0.1:1/"]) }
+        let direct = try status(
+            "http://named.example:\(first.port)/", "--proxy=http://127.0.0.1:\(proxy.port)", "--noproxy=127.0.0.1")
+        expectEqual(direct.line, "down tcp/refused")
+        expectNil(direct.proxy)
+        #expect(direct.detail.hasPrefix("named.example redirects to http://127.0.0.1:1/: "), "\(direct.detail)")
+        // The proxy cannot connect, and the first host is an exception.
+        let behind = try status(
+            "http://127.0.0.1:\(first.port)/", "--proxy=http://127.0.0.1:\(proxy.port)", "--noproxy=127.0.0.1:\(first.port)")
+        expectEqual(behind.line, "unreachable http/status")
+        expectEqual(behind.proxy, "127.0.0.1:\(proxy.port)")
+    }
+
+    @Test func `an error page of a proxy and an empty tunnel do not accuse the server`() throws {
+        let squid = try TestServer { _ in StubResponse(503, fields: ["X-Squid-Error": "ERR_DNS_FAIL 0"]) }
+        let found = try status("http://nope.example/", "--proxy=http://127.0.0.1:\(squid.port)")
+        expectEqual(found.line, "unreachable http/status")
+        expectEqual(found.proxy, "127.0.0.1:\(squid.port)")
+        let status503 = try TestServer { _ in StubResponse(503) }
+        let ofServer = try status("http://nope.example/", "--proxy=http://127.0.0.1:\(status503.port)")
+        expectEqual(ofServer.line, "down http/status")
+        expectNil(ofServer.proxy)
+        // The proxy connects to a server that closes the connection, and so does the proxy.
+        var options = TestServer.Options()
+        options.arrival = { _ in .end(.truncated) }
+        let closing = try TestServer(options: options) { _ in StubResponse(200) }
+        let empty = try ProxyServer(names: ["named.example": "127.0.0.1"])
+        let tunnel = try status("https://named.example:\(closing.port)/", "--proxy=http://127.0.0.1:\(empty.port)")
+        #expect(tunnel.line.hasPrefix("unreachable tls/"), "\(tunnel)")
+        #expect(
+            tunnel.detail.hasPrefix("the tunnel of the proxy 127.0.0.1:\(empty.port) to named.example:\(closing.port) "),
+            "\(tunnel)")
+    }
+
+    @Test func `a server whose certificate is not accepted does not receive the client certificate`() throws {
+        let client = try SelfSignedCertificate(names: ["client"])
+        try write(client.certificate + client.privateKey, to: "client.pem")
+        try write(client.certificate, to: "ca.pem")
+        for version in [ServerTLS.Version.v1_2, .v1_3] {
+            var tls = certificate.serverTLS
+            (tls.minimumVersion, tls.maximumVersion) = (version, version)
+            tls.clientCertificates = .required(authorities: nil)
+            let server = try TestServer(tls: tls) { _ in StubResponse(204) }
+            let target = "https://127.0.0.1:\(server.port)/"
+            try expectEqual(status(target, "--cert=" + scratch.file("client.pem")).line, "down tls/certificate-untrusted")
+            expectEqual(server.requests.count, 0)
+            try expectEqual(status(target, "--cert=" + scratch.file("client.pem"), "--insecure").line, "up")
+        }
     }
 
     @Test func `a proxy that requires a user is at fault, and the target is unreachable`() throws {

@@ -3,6 +3,10 @@ enum ForeignOption {
     private static let transfers: Set<String> = ["get", "put"]
 
     private static let reasons: [(commands: Set<String>, options: Set<String>, reason: String)] = [
+        (
+            ["serve"], ["--cert", "--key", "--proxy", "--noproxy"],
+            "its targets are those of the configuration, which has neither client certificates nor proxies"
+        ),
         (transfers, ["--insecure"], "only probes have it; get and put trust another authority with --cafile"),
         (
             transfers, ["--crlfile", "--expect-status", "--expect-body", "--certificate-days"],

@@ -20,6 +20,9 @@ package enum ProxyText {
         guard scheme != nil || (!needsScheme && !text.contains("://")) else { return form }
         let remainder = text.utf8.dropFirst(scheme?.utf8.count ?? 0)
         let authority = remainder.prefix { !"/?#".utf8.contains($0) }
+        guard authority.count(where: { $0 == UInt8(ascii: "@") }) <= 1 else {
+            return "write %40 for '@' of a user's name or password"
+        }
         let host = authority.lastIndex(of: UInt8(ascii: "@")).map { authority[authority.index(after: $0)...] } ?? authority
         let (name, behind): (Substring.UTF8View, Substring.UTF8View)
         if host.first == UInt8(ascii: "[") {

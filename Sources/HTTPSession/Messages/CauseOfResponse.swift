@@ -30,7 +30,8 @@ enum CauseOfResponse {
     private static func cause(
         _ response: HTTPResponseFacts, _ ending: HTTPEnding, _ url: URL, mismatch: HTTPMismatch? = nil
     ) -> Cause? {
-        let host = url.host(percentEncoded: false)?.withoutBrackets ?? "the server"
+        // Only a proxy answers 407 (RFC 9110 section 15.5.8).
+        let host = response.status == 407 ? "the proxy" : url.host(percentEncoded: false)?.withoutBrackets ?? "the server"
         return CauseOfHTTP(
             facts: HTTPProbeFacts(response: response, mismatch: mismatch), ending: ending, host: host, elapsedNanoseconds: nil
         ).cause

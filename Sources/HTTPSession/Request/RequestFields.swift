@@ -1,5 +1,7 @@
+internal import ByteComparison
 import FoundationEssentials
 public import HTTPTypes
+internal import Reachability
 
 extension HTTPFields {
     /// Creates header fields from untrusted text.
@@ -39,23 +41,11 @@ extension HTTPFields {
     /// A field that occurs several times although it may occur only once; `nil` if there is none. Recipients join such lines, or take one of them.
     package var repeatedSingleton: HTTPField.Name? {
         guard count > 1 else { return nil }
-        for (index, field) in enumerated() where Self.singletons.contains(field.name) {
+        for (index, field) in enumerated() where HTTPProbeSettings.singleFields.contains(ExactString(field.name.canonicalName)) {
             if prefix(index).contains(where: { $0.name == field.name }) { return field.name }
         }
         return nil
     }
-
-    /// The fields of requests whose values are no lists (RFC 9110 section 5.3, and the fields' own specifications). Lines of `Cookie` are joined
-    /// instead.
-    private static let singletons = Set(
-        [
-            "Access-Control-Request-Method", "Authorization", "Content-Disposition", "Content-Location", "Content-Range",
-            "Content-Type", "Date", "From", "Host", "Idempotency-Key", "If-Modified-Since", "If-Range", "If-Unmodified-Since",
-            "Last-Event-ID", "Max-Forwards", "Origin", "Range", "Referer", "Sec-WebSocket-Key", "SOAPAction", "traceparent",
-            "Tus-Resumable", "Upload-Complete", "Upload-Length", "Upload-Offset", "User-Agent",
-            // WebDAV (RFC 4918 section 10).
-            "Depth", "Destination", "If", "Lock-Token", "Overwrite", "Timeout",
-        ].compactMap { HTTPField.Name($0) })
 }
 
 /// The values of fields that every request carries.

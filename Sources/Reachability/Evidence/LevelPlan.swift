@@ -16,8 +16,10 @@ package struct LevelPlan: Hashable, Sendable {
     let scheme: Endpoint.Scheme
     /// The proxy to which the connection is made; `nil` if it is made to the server.
     let proxy: ProbeProxy?
-    /// Whether redirects to the same host are probes of their own, because a proxy may serve only one of the two.
-    let mayChangeWay: Bool
+    /// The proxy of the settings, which may serve only a part of the URLs.
+    private let configuredProxy: ProbeProxy?
+    /// Whether all URLs up to the plan's have the origin of the target, and whether they have its host.
+    let (keepsOrigin, keepsHost): (Bool, Bool)
     /// The redirects that led from the target to this plan's host; `nil` for the target itself.
     let redirects: Redirects?
 
@@ -27,25 +29,36 @@ package struct LevelPlan: Hashable, Sendable {
         scheme = endpoint.scheme
         redirects = redirection?.redirects
         // The settings name the target, not the host to which it redirects.
-        serverName = redirection == nil ? Self.serverName(endpoint, settings) : Self.host(of: endpoint)
+        (keepsOrigin, keepsHost) = redirection.map { ($0.keepsOrigin ?? false, $0.keepsHost ?? false) } ?? (true, true)
+        serverName = keepsHost ? Self.serverName(endpoint, settings) : Self.host(of: endpoint)
         tls = settings.tls
-        identity = redirection == nil ? settings.tls.identity : nil
+        identity = keepsHost ? settings.tls.identity : nil
         isCanary = settings.http.isCanary
         proxy = settings.http.proxy.flatMap { $0.serves(endpoint) ? $0 : nil }
-        mayChangeWay = settings.http.proxy != nil
+        configuredProxy = settings.http.proxy
         // The redirect of a canary is a portal's answer. What the portal's own server answers would hide it.
         followsRedirects = settings.http.followsRedirects && !isCanary
         if endpoint.scheme.usesHTTP {
             let own = settings.http.request(to: endpoint)
             request =
-                redirection.map {
-                    own?.redirected(to: $0.url, method: $0.method).forOtherOrigin(isDowngrade: $0.redirects.isDowngraded)
+                redirection.map { redirection in
+                    let next = own?.redirected(to: redirection.url, method: redirection.method)
+                    let keepsOrigin = redirection.keepsOrigin ?? false
+                    var request = keepsOrigin ? next : next?.forOtherOrigin(isDowngrade: redirection.redirects.isDowngraded)
+                    request?.cookies = redirection.cookies
+                    return request
                 } ?? own
             expectation = settings.http.expectation
         } else {
             request = nil
             expectation = HTTPExpectation()
         }
+    }
+
+    /// Whether a redirect within the host is followed on a connection to the same server: the host itself, or the proxy.
+    func continues(to url: HTTPURL) -> Bool {
+        guard let configuredProxy else { return true }
+        return configuredProxy.serves(url.probeEndpoint) == (proxy != nil)
     }
 
     /// Whether the first connection begins with a TLS handshake.

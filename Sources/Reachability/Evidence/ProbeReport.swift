@@ -18,6 +18,8 @@ package struct ProbeReport: Hashable, Sendable {
     /// The cause of the failure; `nil` if the probe succeeded.
     package var cause: Cause?
     package var moment: Moment
+    /// The proxy through which the target was probed; `nil` without one.
+    package var peer: Endpoint?
     /// Whether the next probe, which follows at once, examines the failure in another way.
     package var isProvisional = false
 

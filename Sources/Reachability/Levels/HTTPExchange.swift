@@ -131,6 +131,8 @@ package struct HTTPExchange: Sendable {
         facts.contentType = head.value(of: "content-type").map { ExternalText.shortened($0) }
         facts.contentEncoding = head.value(of: Self.codingField).map { ExternalText.shortened($0) }
         facts.server = head.value(of: "server").map { ExternalText.shortened($0) }
+        let errors = head.values(of: "proxy-status").contains { $0.firstRange(of: Array("error=".utf8)) != nil }
+        if errors || head.value(of: "x-squid-error") != nil { facts.isOfProxy = true }
         return facts
     }
 

@@ -1,3 +1,4 @@
+package import ByteComparison
 internal import Expressions
 
 /// The checks of the settings' values.
@@ -18,6 +19,18 @@ extension HTTPProbeSettings {
     public mutating func authorize(by authorization: Authorization) throws(InvalidValue) {
         try change { $0.authorization = authorization }
     }
+
+    /// The names of request fields that may occur only once, in lower case (RFC 9110 section 5.3, and the fields' own specifications). Lines of Cookie are
+    /// joined instead.
+    package static let singleFields: Set<ExactString> = [
+        "access-control-request-method", "authorization", "content-disposition", "content-location", "content-range",
+        "content-type",
+        "date", "from", "host", "idempotency-key", "if-modified-since", "if-range", "if-unmodified-since", "last-event-id",
+        "max-forwards", "origin", "range", "referer", "sec-websocket-key", "soapaction", "traceparent", "tus-resumable",
+        "upload-complete", "upload-length", "upload-offset", "user-agent",
+        // WebDAV (RFC 4918 section 10).
+        "depth", "destination", "if", "lock-token", "overwrite", "timeout",
+    ]
 
     /// Adds a header field to the request. It replaces User-Agent, Accept and Accept-Encoding.
     ///

@@ -14,6 +14,8 @@ package struct HTTPResponseFacts: Hashable, Sendable, Codable {
     package var contentEncoding: String?
     /// The value of `Server`.
     package var server: String?
+    /// `true` if the response says that a proxy has made it: `Proxy-Status` with an error (RFC 9209), or Squid's `X-Squid-Error`.
+    package var isOfProxy: Bool?
     /// The number of received bytes: heads, framing and body.
     package var receivedBytes: Int
     /// The number of received bytes of the body, without the framing of chunks.

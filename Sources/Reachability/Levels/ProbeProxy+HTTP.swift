@@ -15,11 +15,16 @@ extension ProbeProxy {
         guard !url.utf8.dropFirst(7 + authority.count).contains(UInt8(ascii: "@")) else {
             throw .init("write %2F, %3F and %23 for '/', '?' and '#' of a user's name or password")
         }
+        guard authority.count(where: { $0 == UInt8(ascii: "@") }) <= 1 else {
+            throw .init("write %40 for '@' of a user's name or password")
+        }
         let sign = authority.lastIndex(of: UInt8(ascii: "@"))
         let host = Substring(sign.map { authority[authority.index(after: $0)...] } ?? authority)
         let endpoint: Endpoint
         do {
-            let url = try HTTPURL("http://\(host)")
+            // %25 is the percent sign before a zone (RFC 6874).
+            let zoned = host.split(separator: "%25", maxSplits: 1).joined(separator: "%")
+            let url = try HTTPURL("http://\(zoned)")
             // A URL without a port has that of servers.
             let digits = host.utf8.reversed().prefix { HTTPGrammar.isDigit($0) }
             let hasPort = !digits.isEmpty && host.utf8.dropLast(digits.count).last == UInt8(ascii: ":")
@@ -42,6 +47,9 @@ extension ProbeProxy {
             throw .init("the user's name or the password has an invalid %")
         }
         guard !name.contains(":") else { throw .init("the user's name has a colon") }
+        guard (name + password).utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw .init("the user's name or the password has a control character")
+        }
         let credentials = Base64.text(Array("\(name):\(password)".utf8))
         self.init(endpoint: endpoint, authorization: "Basic \(credentials)", exceptionList: list)
     }
@@ -66,6 +74,9 @@ extension ProbeProxy {
 
     /// The host and the port in sentences and in evidence.
     var text: String { "\(HTTPURL.text(endpoint.host)):\(endpoint.port)" }
+
+    /// The URL without the credentials, in recordings.
+    var recordedURL: String { "http://\(authorization.isEmpty ? "" : "***@")\(text)" }
 
     /// Whether the probes of an endpoint use the proxy.
     func serves(_ target: Endpoint) -> Bool {

@@ -119,4 +119,12 @@ package struct HTTPRedirection: Hashable, Sendable, Codable {
     package let url: HTTPURL
     /// The redirects so far, with this one.
     package let redirects: Redirects
+    /// Whether all URLs up to this one have the scheme, the host and the port of the target; `nil` in recordings of earlier versions.
+    var keepsOrigin: Bool?
+    /// Whether all URLs up to this one have the host of the target; `nil` in recordings of earlier versions.
+    var keepsHost: Bool?
+    /// The cookies of the host. They may be secrets, and are not recorded.
+    var cookies = ProbeCookies()
+
+    private enum CodingKeys: String, CodingKey { case method, url, redirects, keepsOrigin, keepsHost }
 }

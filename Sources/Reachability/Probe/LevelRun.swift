@@ -32,6 +32,8 @@ final class LevelRun {
     private var firstByte: Int64?
     /// The result of the exchanges that redirected within the host.
     private var earlier: LevelResult?
+    /// Whether all URLs so far have the origin of the target, and whether they have its host.
+    private var (keepsOrigin, keepsHost): (Bool, Bool)
     /// The facts of the response that led to ``redirection``.
     private var redirectingFacts: HTTPProbeFacts?
 
@@ -39,6 +41,7 @@ final class LevelRun {
     init(_ plan: LevelPlan, deadline: Int64) {
         self.plan = plan
         self.deadline = deadline
+        (keepsOrigin, keepsHost) = (plan.keepsOrigin, plan.keepsHost)
         context = TLSClientContext.of(
             TLSClientSettings(authorities: plan.tls.authorities, isInsecure: plan.tls.isInsecure, identity: plan.identity))
         probe = plan.request.map {
@@ -47,6 +50,9 @@ final class LevelRun {
                 isCanary: plan.isCanary, verifiesCertificates: !plan.tls.isInsecure)
         }
     }
+
+    /// Whether connections are those to a proxy, whatever the URL.
+    var usesProxy: Bool { plan.proxy != nil }
 
     /// Whether the next connection begins with a TLS handshake.
     var beginsWithTLS: Bool { probe.map { $0.request.url.scheme == .https } ?? plan.usesTLS }
@@ -204,13 +210,16 @@ final class LevelRun {
         case .finished:
             result.transferNanoseconds = transferTime(now)
             end()
-        case .follow(let request) where request.url.endpoint.host == before.request.url.endpoint.host && !plan.mayChangeWay:
+        case .follow(let request)
+        where request.url.endpoint.host == before.request.url.endpoint.host && plan.continues(to: request.url):
+            note(request.url, after: before.request.url)
             redirection = request.url
             redirectingFacts = before.facts
             result.transferNanoseconds = transferTime(now)
             earlier = earlier.map { $0.redirected(result) } ?? result
             result = LevelResult()
         case .follow(let request):
+            note(request.url, after: before.request.url)
             // The target itself has answered: with a redirect to another host, to which its owner finds the way.
             result.transferNanoseconds = transferTime(now)
             if let redirects = probe?.redirects { handOver(request, after: before.facts, redirects) }
@@ -227,6 +236,11 @@ final class LevelRun {
         return true
     }
 
+    private func note(_ url: HTTPURL, after former: HTTPURL) {
+        keepsOrigin = keepsOrigin && url.hasSameOrigin(as: former)
+        keepsHost = keepsHost && url.endpoint.host == former.endpoint.host
+    }
+
     /// Ends the levels with a redirect whose request the owner sends.
     private func handOver(_ request: HTTPProbeRequest, after facts: HTTPProbeFacts, _ redirects: Redirects) {
         var facts = facts
@@ -234,7 +248,10 @@ final class LevelRun {
         // The response behind the redirect decides.
         facts.mismatch = nil
         result.http = facts
-        result.redirection = Boxed(HTTPRedirection(method: request.method, url: request.url, redirects: redirects))
+        result.redirection = Boxed(
+            HTTPRedirection(
+                method: request.method, url: request.url, redirects: redirects, keepsOrigin: keepsOrigin, keepsHost: keepsHost,
+                cookies: request.cookies))
         probe = nil
         end()
     }

@@ -113,7 +113,7 @@ extension TCPProber {
     private mutating func followRedirect(_ slot: Int, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
         guard let connection = slots[slot], let run = connection.levels?.run, let url = run.redirection else { return nil }
         var attempt = connection.attempt
-        attempt.port = url.endpoint.port
+        if !run.usesProxy { attempt.port = url.endpoint.port }
         loop.remove(connection.socket)
         close(connection.socket)
         let token = takeToken(slot)

@@ -217,7 +217,7 @@ private struct RecordedSettings: Codable {
         var declared: Bool
         /// Omitted if false.
         var canary: Bool?
-        /// The proxy's URL without credentials, and the list of hosts without it; omitted without a proxy.
+        /// The proxy's URL with `***` in place of credentials, and the list of hosts without it; omitted without a proxy.
         var proxy: String?
         var proxyExceptions: String?
     }
@@ -260,7 +260,7 @@ private struct RecordedSettings: Codable {
             certificateDays: settings.tls.certificateDays, host: settings.http.host, method: settings.http.method,
             redirects: settings.http.followsRedirects, statuses: settings.http.statuses,
             versions: settings.http.versions.sorted(), declared: settings.http.expectation.isDeclared,
-            canary: settings.http.isCanary ? true : nil, proxy: settings.http.proxy.map { "http://\($0.text)" },
+            canary: settings.http.isCanary ? true : nil, proxy: settings.http.proxy.map(\.recordedURL),
             proxyExceptions: settings.http.proxy?.exceptionList)
     }
 

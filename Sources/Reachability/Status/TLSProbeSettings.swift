@@ -108,12 +108,19 @@ public struct TLSProbeSettings: Hashable, Sendable {
             let remedy = keyName == nil ? "; name the file of the key" : ""
             throw FileError("\(keyName ?? name): has no private key that can be read without a passphrase\(remedy)")
         }
-        do { return try ClientCertificate(certificates, privateKey, named: name) } catch {
+        let identity: ClientCertificate
+        do { identity = try ClientCertificate(certificates, privateKey, named: name) } catch {
             throw FileError("\(keyName ?? name): the private key does not belong to the certificate of \(name)")
         }
+        do { try identity.check() } catch { throw Self.failure(error, name, isNamed: false) }
+        return identity
     }
 
-    private static func failure(_ error: CertificateError, _ path: String) -> FileError {
-        if case .invalid(let reason) = error { FileError(reason) } else { FileError("\(path): cannot be used") }
+    private static func failure(_ error: CertificateError, _ path: String, isNamed: Bool = true) -> FileError {
+        if case .invalid(let reason) = error {
+            FileError(isNamed ? reason : "\(path): \(reason)")
+        } else {
+            FileError("\(path): cannot be used")
+        }
     }
 }

@@ -40,7 +40,7 @@ package struct CauseOfHTTP {
         if let mismatch = facts.mismatch, mismatch.kind == .status {
             return make(.status, statusSentence(mismatch))
         }
-        if let failure = response.failure { return make(.invalidResponse, "\(subject) \(phrase(failure))") }
+        if let failure = response.failure { return make(.invalidResponse, "\(subject) \(Self.phrase(failure, response))") }
         switch ending {
         case .systemError(let number): return systemError(number)
         case .deadline:
@@ -128,7 +128,8 @@ package struct CauseOfHTTP {
         }
     }
 
-    private func phrase(_ failure: HTTPExchangeFailure) -> String {
+    /// Returns what an invalid response is, as the end of a sentence about its sender.
+    static func phrase(_ failure: HTTPExchangeFailure, _ response: HTTPResponseFacts) -> String {
         let excerpt = response.excerpt ?? ""
         return switch failure {
         case .noResponse: "closes the connection without a response"

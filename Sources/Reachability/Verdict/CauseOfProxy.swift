@@ -1,3 +1,5 @@
+internal import Certificates
+
 /// The causes of probes that a proxy prevents. The evidence `proxy` names it, and the server is not accused: no packet has reached it.
 enum CauseOfProxy {
     /// Returns the cause of a tunnel that the proxy has not opened.
@@ -11,11 +13,8 @@ enum CauseOfProxy {
             Cause(.http, code, detail: "the proxy \(proxy.text) \(detail)", evidence: evidence)
         }
         if let failure = response.failure {
-            let reason =
-                switch failure {
-                case .noResponse, .truncatedHead: "closes the connection instead of opening \(tunnel)"
-                default: "is no proxy of HTTP: it answers '\(response.excerpt ?? failure.rawValue)'"
-                }
+            let isClosed = failure == .noResponse || failure == .truncatedHead
+            let reason = isClosed ? "closes the connection instead of opening \(tunnel)" : CauseOfHTTP.phrase(failure, response)
             return cause(.invalidResponse, reason)
         }
         switch (failure.ending, response.status) {
@@ -29,11 +28,22 @@ enum CauseOfProxy {
     }
 
     /// Returns the finding of a request that the proxy should have passed on. 407 is its own answer, and so are probably 502 and 504 (RFC 9110 section
-    /// 15.6). If there is no answer, nobody knows which of the two is silent. The server is accused only of other answers.
-    static func finding(_ cause: Cause, status: Int?, _ proxy: ProbeProxy) -> Finding {
+    /// 15.6), and those that say so. If there is no answer, nobody knows which of the two is silent. The server is accused only of other answers.
+    static func finding(_ cause: Cause, _ response: HTTPResponseFacts?, _ proxy: ProbeProxy) -> Finding {
+        let status = response?.status
         if status == 407 { return Finding(authenticationRequired(proxy, cause.evidence), accusesServer: false) }
-        let isOfServer = status.map { ![502, 504].contains($0) } ?? false
-        return Finding(cause.naming(proxy, cause.detail), accusesServer: isOfServer && cause.layer == .http)
+        let isOfServer = status.map { ![502, 504].contains($0) && response?.isOfProxy != true } ?? false
+        guard !isOfServer else { return Finding(cause, accusesServer: cause.layer == .http) }
+        return Finding(cause.naming(proxy, "\(cause.detail), through the proxy \(proxy.text)"), accusesServer: false)
+    }
+
+    /// Returns the finding of a handshake in a tunnel. Many proxies open a tunnel before they have a connection to the server: if not one byte has
+    /// arrived, nobody knows which of the two is at fault.
+    static func finding(_ cause: Cause, _ facts: TLSHandshakeFacts, _ proxy: ProbeProxy, to server: Endpoint) -> Finding {
+        guard facts.bytesReceived == 0 else { return Finding(cause, accusesServer: true) }
+        let tunnel = "the tunnel of the proxy \(proxy.text) to \(HTTPURL.text(server.host)):\(server.port)"
+        let ending = cause.code == .handshakeRefused ? "ends without a byte of the server" : "carries no byte of the server"
+        return Finding(cause.naming(proxy, "\(tunnel) \(ending)"), accusesServer: false)
     }
 
     /// Returns the cause of a proxy that requires credentials, or others (407, RFC 9110 section 15.5.8).

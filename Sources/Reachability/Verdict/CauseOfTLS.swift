@@ -42,6 +42,8 @@ package struct FinishedHandshake: Hashable, Sendable {
 
     var judgment: Judgment {
         if let excess = facts.excess { return .failed(cause(.excessiveCost, "\(host) \(excess)")) }
+        // A server that has not received the client certificate refuses the client for its own fault.
+        if facts.isIdentityWithheld == true, let cause = certificateFault { return .failed(cause) }
         if let failure = failure { return failure }
         if facts.verificationErrors.contains(where: { $0.code == ChainError.tooLong }) {
             return .failed(cause(.excessiveCost, "\(host) sends a chain with more certificates than this machine verifies"))

@@ -223,7 +223,8 @@ extension TargetMachine {
     ) {
         var finding = finding
         finding.isProvisional = !settings.isScheduledOnly && (finding.isProvisional || isSingleReport(finding.cause))
-        if let proxy, finding.cause.layer.depth < Cause.Layer.tls.depth {
+        // The failure of a redirect's destination names the proxy itself, if it uses one.
+        if let proxy, finding.cause.layer.depth < Cause.Layer.tls.depth, finding.cause.evidence["redirects"] == nil {
             finding = finding.with(finding.cause.before(proxy), accusesServer: false)
         }
         if run.silentLookup == nil, finding.cause.layer != .dns, finding.cause.layer != .local {

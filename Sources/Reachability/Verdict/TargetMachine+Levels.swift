@@ -106,7 +106,10 @@ extension TargetMachine {
                 certificateDays: settings.tls.certificateDays, isInsecure: settings.tls.isInsecure)
             switch handshake.judgment {
             case .failed(let cause):
-                findings.failure = Finding(cause.behind(levels.handshakeRedirects ?? [], of: firstHost), accusesServer: true)
+                let finding =
+                    proxy.map { CauseOfProxy.finding(cause, facts, $0, to: endpoint) } ?? Finding(cause, accusesServer: true)
+                findings.failure = finding.with(
+                    finding.cause.behind(levels.handshakeRedirects ?? [], of: firstHost), accusesServer: finding.accusesServer)
             case .failedBelow: if case .systemError(let number) = end { findings.systemError = number }
             case .passed(let degradation): findings.degradation = degradation
             }
@@ -116,18 +119,14 @@ extension TargetMachine {
             findings.failure = http.cause.map { Finding($0, accusesServer: $0.layer == .http) }
             // Without TLS, the proxy may have answered in place of the server.
             if let proxy, levels.tls == nil, let cause = findings.failure?.cause {
-                findings.failure = CauseOfProxy.finding(cause, status: levels.http?.response.status, proxy)
+                findings.failure = CauseOfProxy.finding(cause, levels.http?.response, proxy)
             }
         }
         return findings
     }
 
     /// The host of the target, in sentences about what its server answers.
-    private var firstHost: String {
-        let host = redirection?.value.redirects.firstHost ?? endpoint.hostText
-        guard let proxy, !endpoint.scheme.usesTLS else { return host }
-        return "\(host), through the proxy \(proxy.text),"
-    }
+    private var firstHost: String { redirection?.value.redirects.firstHost ?? endpoint.hostText }
 
     private func causeOfHTTP(_ facts: HTTPProbeFacts, _ levels: LevelResult, _ run: ProbeRun, _ turn: Turn) -> CauseOfHTTP {
         CauseOfHTTP(

@@ -108,6 +108,7 @@ extension TargetMachine {
             report.levels = levels
         }
         report.isProvisional = isProvisional
+        if peer != endpoint { report.peer = peer }
         turn.effects.append(.report(report))
     }
 

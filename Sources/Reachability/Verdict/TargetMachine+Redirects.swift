@@ -82,8 +82,9 @@ extension TargetMachine {
         }
         experience = redirected.machine.experience
         isConnectedInSilence = true
+        let isOfServer = cause.layer == .http && cause.evidence["proxy"] == nil
         let finding = Finding(
-            self.cause(cause, of: redirected), accusesServer: verdict.state == .down || cause.layer == .http, isCertain: false)
+            self.cause(cause, of: redirected), accusesServer: verdict.state == .down || isOfServer, isCertain: false)
         let failed = FailedLevels(run, origin.attempt, finding, experience == .silent ? .silence : .refusal)
         levelsFailed(failed, run, origin.race, &turn)
     }

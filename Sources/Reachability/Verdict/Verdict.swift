@@ -103,7 +103,9 @@ struct Verdict: Hashable, Sendable {
             }
         guard isAccepted else { return false }
         // A proof remains valid as long as the cause is the same: the first hop is not asked in every probe.
-        let isProven = finding.accusesServer || (state == .down && failure.isSameFailure(as: cause))
+        let isProven =
+            finding.accusesServer
+            || (state == .down && failure.isSameFailure(as: cause) && failure.evidence["proxy"] == cause?.evidence["proxy"])
         (state, cause) = (isProven ? .down : .unreachable, failure)
         return true
     }

@@ -79,7 +79,8 @@ struct ServerOptions: ParsableArguments {
             guard !challenge.protectionSpace.isProxy, origins.contains(challenge.protectionSpace.origin) else {
                 return .performDefaultHandling
             }
-            return .useCredential(credential)
+            // A user and a password answer no challenge for a token; the response may have another one.
+            return challenge.scheme == .bearer ? .rejectProtectionSpace : .useCredential(credential)
         }
         return handlers
     }

@@ -61,7 +61,7 @@ extension Cause {
         var evidence = evidence
         evidence["proxy"] = .text(proxy)
         // The proxy itself answered.
-        let answer = detail.replacing(#/^the (server|proxy) (?=answered|refused)/#, with: "the proxy \(proxy) ")
+        let answer = detail.replacing(#/^the (server|proxy) (?=answer|refused)/#, with: "the proxy \(proxy) ")
         let text = layer == .http ? answer : "the proxy \(proxy) cannot be reached: \(detail)"
         return Cause(layer, code, detail: text, evidence: evidence)
     }

@@ -29,6 +29,9 @@ struct TransferProblem: Hashable {
     /// Whether a proxy answered, not the server: 407 is never the server's (RFC 9110 section 15.5.8), nor is a refused tunnel.
     var isAnswerOfProxy = false
 
+    /// The longest time for which a transfer waits: ten years.
+    static let forever = Duration.seconds(3_650 * 86_400)
+
     /// Whether a later attempt may succeed.
     var isRetriable: Bool { kind == .temporary || kind == .unretried }
 }
@@ -42,6 +45,9 @@ extension TransferProblem {
         // A server's reason phrase may end in any number of spaces.
         while reason.last?.isWhitespace == true { reason.removeLast() }
         message = String(reason)
+        if let delay = error.context.retryAfter, delay > Self.forever {
+            message += "; it asks to wait \(ReadableDuration.text(delay))"
+        }
         // An existing file is an error only if the server suggests the name: it is never replaced.
         if error.systemErrorNumber == .fileExists { message += "; remove it, or name the file with -o" }
         cause = error.cause ?? TransferProblem.cause(of: error, message)

@@ -47,7 +47,7 @@ final class Transfers {
     }
 
     /// The timeout of transfers without a limit: the longest that a session accepts.
-    static let forever = Duration.seconds(3_650 * 86_400)
+    static let forever = TransferProblem.forever
     /// The time limit for writing standard output and error after a signal, and for the session's end after the last transfer, in
     /// nanoseconds.
     private static let endLimit: Int64 = 1_000_000_000

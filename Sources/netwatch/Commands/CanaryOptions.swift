@@ -35,6 +35,7 @@ struct CanaryOptions: ParsableArguments {
         if let problem = endpoint.exclusion(by: try network.families()) { throw .usage(name, problem) }
         var settings = settings
         settings.http = HTTPProbeSettings()
+        settings.tls.identity = nil
         settings.http.isCanary = true
         if let canaryBody {
             do { try settings.http.expectBody(containing: canaryBody) } catch { throw .usage("--canary-body", error.description) }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import ByteComparison
 import Console
 import FoundationEssentials
 import Reachability
@@ -66,7 +67,15 @@ struct LevelOptions: ParsableArguments {
         if let expectBody {
             do { try settings.http.expectBody(expectBody) } catch { throw .usage("--expect-body", error.description) }
         }
+        var names: Set<String> = []
         for field in try request.fields() {
+            let name = field.name.lowercased()
+            guard name != "proxy-authorization" else {
+                throw .usage(field.place, "the server would receive it too; write --proxy with NAME:PASSWORD@ before the host")
+            }
+            guard names.insert(name).inserted || !HTTPProbeSettings.singleFields.contains(ExactString(name)) else {
+                throw .usage(field.place, "this field may occur only once")
+            }
             do { try settings.http.addField(field.name, field.value) } catch { throw .usage(field.place, error.description) }
         }
         if let (name, password) = try request.credential() {

@@ -40,6 +40,9 @@ struct TargetOptions: ParsableArguments {
             endpoints.append(endpoint)
         }
         if let file { endpoints += try TargetFile.read(file, families: families) }
+        if levels.proxy != nil, !endpoints.isEmpty, !endpoints.contains(where: \.scheme.usesHTTP) {
+            throw Failure.usage("--proxy", "no target is http:// or https://; the others are connected to without a proxy")
+        }
         return endpoints
     }
 

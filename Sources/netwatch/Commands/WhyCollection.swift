@@ -68,7 +68,10 @@ struct WhyCollection {
             hasExamined = true
             requests.append(.examineSilence)
         }
-        if addresses.isEmpty, let found = usableAddresses(report.lookup), found.count > 1 {
+        // The addresses of a proxy are not those of the target.
+        if addresses.isEmpty, endpoint.flatMap({ settings.http.proxy(for: $0) }) == nil,
+            let found = usableAddresses(report.lookup), found.count > 1
+        {
             addresses = found.map { AddressResult($0) }
             end = max(end ?? report.moment, report.moment.advanced(by: limit))
             requests.append(.probeAddresses(found))

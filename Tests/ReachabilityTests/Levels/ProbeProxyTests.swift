@@ -9,7 +9,7 @@ import Testing
         ("http://proxy.example:3128", "proxy.example:3128", ""), ("HTTP://proxy.example", "proxy.example:1080", ""),
         ("http://[fd00::1]:8080/", "[fd00::1]:8080", ""), ("http://192.0.2.1:/", "192.0.2.1:1080", ""),
         ("http://ada:p%40ss@192.0.2.1:80", "192.0.2.1:80", "Basic YWRhOnBAc3M="),
-        ("http://ada:a@b@192.0.2.1:80", "192.0.2.1:80", "Basic YWRhOmFAYg=="), ("http://ada@p:1", "p:1", "Basic YWRhOg=="),
+        ("http://[fe80::1%25lo]:3128", "[fe80::1]:3128", ""), ("http://ada@p:1", "p:1", "Basic YWRhOg=="),
     ])
     func `a URL has a host, a port and credentials`(_ url: String, _ text: String, _ authorization: String) throws {
         let proxy = try ProbeProxy(url, exceptions: "")
@@ -21,6 +21,7 @@ import Testing
         "", "proxy.example:3128", "https://p:1", "socks5://p:1", "http://", "http://:1", "http://s3cret:s3cret@:1",
         "http://s3cret@p:99999", "http://s3cret@p:0", "http://s3cret@p:x", "http://s3cret@[::1", "http://s3cret%@p:1",
         "http://s3cret%4@p:1", "http://s3cret%zz@p:1", "http://%ff:s3cret@p:1", "http://a%3as3cret:b@p:1", "http://s3cret@a b:1",
+        "http://ada:s3cret@b@p:1", "http://ada:s3cret%0d%0a@p:1", "http://ada:s3cret%00@p:1",
         "http://ada:s3cret/x@p:1", "http://s3cret/x@p:1",
         "http://ada:1/s3cret@p:1",
     ])

@@ -116,7 +116,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
     {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
-        _ = streak.rejected(at: 0)
+        for time: Int64 in [0, 1_000] { _ = streak.rejected(at: time) }
         streak.target.hostState = HopBook.State(
             isAlive: false, reply: HostReply(.silent), hasAnswered: true, silentSince: 10_000_000_000)
         expectEqual(streak.silent(at: 10_000), ["report network/host-unreachable"])

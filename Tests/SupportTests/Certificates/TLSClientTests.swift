@@ -179,6 +179,24 @@ import Testing
         expectEqual(name(causeOf(new)), "tls/client-certificate-required")
     }
 
+    @Test func `a client with a certificate sends it to a server that is trusted, and an empty one to others`() throws {
+        let leaf = certificates.leaf
+        let identity = try ClientCertificate(
+            CertificateDecoding.certificates(in: Data(leaf.pem.utf8), named: "leaf"),
+            PrivateKey(pem: Data(leaf.keyPEM.utf8), passphrase: nil, named: "key"), named: "leaf")
+        for version in [TLS12.number, TLS13.number] {
+            for (isTrusted, isInsecure) in [(true, false), (false, false), (false, true)] {
+                var settings = isTrusted ? try SupportTests.settings() : TLSClientSettings()
+                (settings.identity, settings.isInsecure) = (identity, isInsecure)
+                let client = try client(settings)
+                converse(client, try server(nil, .init(versions: version...version, requestsCertificate: true)))
+                let isSent = isTrusted || isInsecure
+                expectEqual(client.facts.clientSubject != nil, isSent)
+                expectEqual(client.facts.isIdentityWithheld == true, !isSent)
+            }
+        }
+    }
+
     @Test func `a server that requests a certificate and needs none shows that it accepts the client`() throws {
         let client = try client()
         let server = try server(nil, .init(requestsCertificate: true))
