@@ -70,9 +70,12 @@ import Testing
         try expectEqual(status("http://named.example:\(plain.port)/health", option).line, "up")
         try expectEqual(status("https://named.example:\(secure.port)/", option).line, "up")
         try expectEqual(status("https://127.0.0.1:\(secure.port)/", option, "--noproxy=127.0.0.0/8").line, "up")
+        // The families are those of the connection to the proxy.
+        let version6 = try TestServer(at: .ip("::1", port: 0)) { _ in StubResponse(204) }
+        try expectEqual(status("http://[::1]:\(version6.port)/", option, "-4").line, "up")
         let kinds = proxy.passages.map(\.kind)
-        #expect(Set(kinds.prefix { $0 == .absoluteForm }).count == 1 && kinds.last == .connect, "\(kinds)")
-        #expect(proxy.passages.allSatisfy { $0.host == "named.example" && $0.outcome == .forwarded })
+        #expect(kinds.first == .absoluteForm && kinds.contains(.connect), "\(kinds)")
+        #expect(proxy.passages.allSatisfy { ["named.example", "::1"].contains($0.host) && $0.outcome == .forwarded })
         expectEqual(secure.requests.first?.tls?.serverName, "named.example")
         // The server sees neither the URL nor a field of the proxy.
         #expect(plain.requests.allSatisfy { $0["proxy-authorization"] == nil })

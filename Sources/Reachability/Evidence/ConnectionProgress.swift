@@ -2,7 +2,7 @@
 package struct ConnectionProgress: Hashable, Sendable, Codable {
     /// The number of segments that the server's host has not acknowledged.
     package var unacknowledged: Int
-    /// The number of segments that were sent again, the SYN included.
+    /// The number of segments that were sent again, the SYN included, without those that had arrived before.
     package var retransmissions: Int
     /// The number of bytes that the server's host has acknowledged; `nil` if the kernel does not know it.
     package var bytesAcknowledged: Int?

@@ -180,7 +180,9 @@ extension TCPProber {
         var state = netwatch_tcp_state()
         guard netwatch_tcp_state_of(socket, &state) == 0 else { return nil }
         return ConnectionProgress(
-            unacknowledged: Int(state.unacknowledged), retransmissions: Int(state.retransmissions),
+            unacknowledged: Int(state.unacknowledged),
+            // What was sent again because its acknowledgment came late was not lost.
+            retransmissions: max(0, Int(state.retransmissions) - Int(state.duplicates)),
             bytesAcknowledged: Int(exactly: state.bytes_acknowledged), roundTripMicroseconds: Int(state.round_trip),
             sinceSentMilliseconds: Int(state.since_sent), outOfOrder: Int(state.out_of_order), hasUnsentBytes: hasUnsentBytes)
     }

@@ -33,6 +33,8 @@ struct AddressSurvey: Hashable, Sendable {
 
     private var boxed: Boxed<Running>?
     private var records: [IPAddress: Record] = [:]
+    /// The addresses that have answered last.
+    private var answering: Set<IPAddress> = []
     /// The addresses that redirect to another connection, which the survey does not follow: a probe has to.
     private var undecided: Set<IPAddress> = []
     private var last: IPAddress?
@@ -47,6 +49,7 @@ struct AddressSurvey: Hashable, Sendable {
     mutating func next(of addresses: [IPAddress], failAfter: Int) -> IPAddress? {
         records = records.filter { addresses.contains($0.key) }
         undecided.formIntersection(addresses)
+        answering.formIntersection(addresses)
         let unconfirmed = addresses.first { (1..<max(failAfter, 2)).contains(records[$0]?.failures ?? 0) && failAfter > 1 }
         let after = last.flatMap { addresses.firstIndex(of: $0) }.map { ($0 + 1) % addresses.count } ?? 0
         guard let chosen = unconfirmed ?? (addresses.indices.contains(after) ? addresses[after] : nil) else { return nil }
@@ -58,6 +61,7 @@ struct AddressSurvey: Hashable, Sendable {
     mutating func succeed(_ address: IPAddress) {
         records[address] = nil
         undecided.remove(address)
+        answering.insert(address)
     }
 
     /// Notes that an address redirects to another connection.
@@ -68,6 +72,7 @@ struct AddressSurvey: Hashable, Sendable {
         let failures = min((records[address]?.failures ?? 0) + 1, failAfter)
         records[address] = Record(failures: failures, cause: cause)
         undecided.remove(address)
+        if failures >= failAfter { answering.remove(address) }
         return failures < failAfter
     }
 
@@ -78,14 +83,18 @@ struct AddressSurvey: Hashable, Sendable {
     func isUndecided(_ address: IPAddress) -> Bool { undecided.contains(address) }
 
     /// Forgets all results.
-    mutating func reset() { (records, undecided) = ([:], []) }
+    mutating func reset() { (records, undecided, answering) = ([:], [], []) }
 
     /// Returns the cause of ``ServerState/degraded``: the cause of an address that fails while others answer; `nil` if none does.
     /// `addresses` are those with an open route: a family without a route on this machine does not degrade a target.
-    func cause(_ addresses: [IPAddress], failAfter: Int) -> Cause? {
+    /// `answering` is the one that serves the probes.
+    func cause(_ addresses: [IPAddress], answering served: IPAddress?, failAfter: Int) -> Cause? {
         let failing = addresses.filter { (records[$0]?.failures ?? 0) >= failAfter }
         guard let first = failing.first, let cause = records[first]?.cause else { return nil }
-        return Self.degradation(by: cause, failing, of: addresses)
+        let areAllTried = addresses.allSatisfy {
+            failing.contains($0) || $0 == served || answering.contains($0) || undecided.contains($0)
+        }
+        return Self.degradation(by: cause, failing, of: addresses, areAllTried: areAllTried)
     }
 
     /// Returns whether addresses are those of one host, so that one that answers suffices.
@@ -94,8 +103,10 @@ struct AddressSurvey: Hashable, Sendable {
     static func areOneHost(_ addresses: [IPAddress]) -> Bool { addresses.allSatisfy(\.isLoopback) }
 
     /// Returns the cause for which a target is degraded if these addresses fail; `nil` if none or all of them do, or if all are one host.
-    /// `cause` is that of the first one.
-    static func degradation(by cause: Cause, _ failing: [IPAddress], of addresses: [IPAddress]) -> Cause? {
+    /// `cause` is that of the first one. `areAllTried`: whether the others are known to work.
+    static func degradation(
+        by cause: Cause, _ failing: [IPAddress], of addresses: [IPAddress], areAllTried: Bool = true
+    ) -> Cause? {
         guard let first = failing.first, failing.count < addresses.count, !areOneHost(addresses) else { return nil }
         var evidence = cause.evidence
         evidence["addresses"] = .number(addresses.count)
@@ -109,7 +120,7 @@ struct AddressSurvey: Hashable, Sendable {
             evidence["family"] = .number(family == .v4 ? 4 : 6)
             detail = "IPv\(family == .v4 ? 4 : 6) is broken and IPv\(family == .v4 ? 6 : 4) works: \(sentence)"
         } else {
-            detail = "\(failing.count) of \(addresses.count) addresses fail: \(sentence)"
+            detail = "\(areAllTried ? "" : "at least ")\(failing.count) of \(addresses.count) addresses fail: \(sentence)"
         }
         return Cause(cause.layer, cause.code, detail: detail, evidence: evidence)
     }

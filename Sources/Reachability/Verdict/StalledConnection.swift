@@ -22,7 +22,7 @@ struct StalledConnection: Hashable, Sendable {
     let knownLoss: Int
 
     /// A round trip that is a smaller part of the probe's time does not explain why the time did not suffice.
-    private static let slowPart: Int64 = 10
+    static let slowPart: Int64 = 10
     /// The time after which the kernel sends a SYN again, in nanoseconds (TCP_TIMEOUT_INIT).
     private static let firstTimeout: Int64 = 1_000_000_000
     /// The retransmissions of the first data after which their silence is no chance: at a loss of 20 % each way, all three are lost in one of twenty
@@ -120,18 +120,19 @@ extension TargetMachine {
     /// Returns the cause for which a target that has answered is degraded: its probe needed more time than the settings have.
     mutating func slowness(_ run: ProbeRun, _ result: ProbeResult, at address: IPAddress, _ turn: Turn) -> Cause? {
         guard slowRoundTrip > 0 else { return nil }
+        let timeout = settings.timeout.saturatingNanoseconds
         let elapsed = turn.now.elapsed(since: run.started).saturatingNanoseconds
-        guard elapsed > settings.timeout.saturatingNanoseconds else {
+        // The round trip of a connection whose SYN was sent twice is not known: the one before may contain the wait for a lost SYN.
+        let measured = result.roundTripNanoseconds
+        guard elapsed > timeout, measured <= 0 || measured >= timeout / StalledConnection.slowPart else {
             slowRoundTrip = 0
             return nil
         }
-        // The round trip of a connection whose SYN was sent twice is not known.
-        let microseconds = result.roundTripNanoseconds > 0 ? Int(result.roundTripNanoseconds / 1_000) : Int(slowRoundTrip)
+        let microseconds = measured > 0 ? Int(measured / 1_000) : Int(slowRoundTrip)
         let evidence: [String: Cause.Evidence] = [
             "address": .text("\(address)"), "rtt_us": .number(microseconds), "elapsed_ms": .number(Int(elapsed / 1_000_000)),
         ]
-        let time =
-            "\(StalledConnection.text(elapsed)), more than \(StalledConnection.text(settings.timeout.saturatingNanoseconds))"
+        let time = "\(StalledConnection.text(elapsed)), more than \(StalledConnection.text(timeout))"
         return StalledConnection.slow(roundTrip: microseconds, time, evidence)
     }
 

@@ -209,6 +209,7 @@ extension TargetMachine {
     /// - Returns: whether the status or its cause has changed.
     mutating func judgeQuality() -> Bool {
         verdict.degrade(
-            survey?.cause(openAddresses, failAfter: settings.failAfter) ?? levelDegradation ?? quality.cause(settings.quality))
+            survey?.cause(openAddresses, answering: lastAnswered, failAfter: settings.failAfter) ?? levelDegradation
+                ?? quality.cause(settings.quality))
     }
 }

@@ -133,7 +133,9 @@ extension TargetMachine {
     private func isCurrent(_ update: ServerUpdate, _ interface: NetworkInterface?) -> Bool {
         update.state == verdict.state && update.isFlapping == flaps.isFlapping && update.isPaused == isPaused
             && update.cause?.layer == verdict.cause?.layer
-            && update.cause?.code == verdict.cause?.code && update.address == place.address
+            && update.cause?.code == verdict.cause?.code
+            && (verdict.state != .degraded || update.cause?.failingAddresses == verdict.cause?.failingAddresses)
+            && update.address == place.address
             && update.interface?.index == interface?.index && update.interface?.name == interface?.name
             && update.interface?.type == interface?.type
     }

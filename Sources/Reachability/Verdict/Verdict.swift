@@ -77,10 +77,12 @@ struct Verdict: Hashable, Sendable {
 
     /// Sets the cause for which a target that answers is degraded; `nil` if it is not. Has no effect on other states.
     ///
-    /// - Returns: whether the state, or the cause's layer or code, has changed.
+    /// - Returns: whether the state, the cause's layer or code, or the number of failing addresses has changed.
     mutating func degrade(_ degradation: Cause?) -> Bool {
         guard state == .up || state == .degraded else { return false }
-        let isChanged = (degradation == nil) != (state == .up) || degradation.map { !$0.isSameFailure(as: cause) } ?? false
+        let isChanged =
+            (degradation == nil) != (state == .up)
+            || degradation.map { !$0.isSameFailure(as: cause) || $0.failingAddresses != cause?.failingAddresses } ?? false
         (state, cause) = (degradation == nil ? .up : .degraded, degradation)
         return isChanged
     }
@@ -114,4 +116,9 @@ struct Verdict: Hashable, Sendable {
     mutating func resetCounts() {
         (successes, failures, equalFailures, lastFailure) = (0, 0, 0, nil)
     }
+}
+
+extension Cause {
+    /// The number of addresses that fail while others answer, as evidence; `nil` for other causes.
+    var failingAddresses: Evidence? { evidence["failing_addresses"] }
 }

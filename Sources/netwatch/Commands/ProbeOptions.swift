@@ -36,7 +36,9 @@ struct TargetOptions: ParsableArguments {
         for text in targets {
             let endpoint: Endpoint
             do { endpoint = try Endpoint(text) } catch { throw Failure.usage("target '\(text)'", error.description) }
-            if let problem = endpoint.exclusion(by: families) { throw Failure.usage("target '\(text)'", problem) }
+            // Only the proxy's address is connected to.
+            let isBehindProxy = levels.proxy != nil && endpoint.scheme.usesHTTP
+            if !isBehindProxy, let problem = endpoint.exclusion(by: families) { throw Failure.usage("target '\(text)'", problem) }
             endpoints.append(endpoint)
         }
         if let file { endpoints += try TargetFile.read(file, families: families) }

@@ -35,6 +35,35 @@ private let v6 = "2001:db8::1"
         expectEqual(target.at(10_002, .connected(7)), ["up \(first) eth0"])
     }
 
+    @Test func `nine of ten addresses that fail are counted by ten probes, and until then there are at least so many`() throws {
+        let addresses = (1...10).map { "192.0.2.\($0)" }
+        var target = try Transcript("server.example:443")
+        target.allowsSurvey = true
+        var sentences: [String] = []
+        /// Answers the attempts that begin: the first address accepts, the others refuse.
+        func answer(at time: Int64) {
+            var attempts = target.attempts
+            while let attempt = attempts.popLast() {
+                let isWorking = attempt.address == IPAddress(addresses[0])
+                _ = target.at(time, isWorking ? .connected(attempt.id) : .failed(attempt.id, .connectionRefused))
+                attempts = target.attempts
+                if let detail = target.update?.cause?.detail { sentences.append(String(detail.prefix { $0 != ":" })) }
+            }
+        }
+        for probe in 0..<10 as Range<Int64> {
+            let time = probe * 10_000
+            _ = target.at(time, probe == 0 ? .begin : .tick)
+            for case .resolve(let request) in target.effects {
+                _ = target.at(time, .lookup(LookupAnswer(id: request.id, addresses: addresses.compactMap { IPAddress($0) })))
+            }
+            for address in addresses { _ = target.at(time, .route(to: address)) }
+            answer(at: time + 1)
+        }
+        expectEqual(
+            sentences, (1...8).map { "at least \($0) of 10 addresses fail" } + ["9 of 10 addresses fail"])
+        expectEqual(target.machine.verdict.cause?.evidence["failing_addresses"], .number(9))
+    }
+
     @Test(arguments: [["::1", "127.0.0.1"], ["127.0.1.1", "127.0.0.1"], ["::1", "127.0.1.1", "127.0.0.1"]])
     func `a service on one loopback address is up, and its other addresses cost no attempts`(addresses: [String]) throws {
         var target = try Transcript("localhost:8080")
@@ -149,5 +178,18 @@ private let v6 = "2001:db8::1"
         for number in 4..<60 as Range<Int64> { probe(number, retransmissions: 0) }
         expectEqual(lines.filter { $0.hasPrefix("up") || $0.hasPrefix("degraded") }.count, 3)
         expectEqual(target.machine.verdict.state, .up)
+    }
+}
+
+extension Transcript {
+    /// The attempts that the last event has begun.
+    fileprivate var attempts: [ProbeAttempt] {
+        effects.compactMap { if case .connect(let attempt) = $0 { attempt } else { nil } }
+    }
+
+    /// The update of the last event; `nil` if it has none.
+    fileprivate var update: ServerUpdate? {
+        for case .publish(let update) in effects { return update }
+        return nil
     }
 }

@@ -104,14 +104,14 @@ import Testing
         return target.at(attempt.deadline / 1_000_000, .probe(result))
     }
 
-    private func answer(_ attempt: ProbeAttempt, small: Bool = false, in target: inout Transcript, at time: Int64) throws
-        -> [String]
-    {
+    private func answer(
+        _ attempt: ProbeAttempt, small: Bool = false, roundTrip: Int64 = 5, in target: inout Transcript, at time: Int64
+    ) throws -> [String] {
         let run = LevelRun(try #require(attempt.plan?.value), deadline: attempt.deadline)
         run.connected(0)
         Array(Self.ok.utf8).withUnsafeBytes { run.receive($0, now: 0) }
         run.inputEnded(0)
-        var result = ProbeResult(id: attempt.id, roundTripNanoseconds: 5_000_000)
+        var result = ProbeResult(id: attempt.id, roundTripNanoseconds: roundTrip * 1_000_000)
         result.levels = run.result
         result.levels?.hasSmallSegments = small
         return target.at(time, .probe(result))
@@ -132,16 +132,28 @@ import Testing
         probe(&target, at: 3_100)
         let second = try connect(&target, at: 4_300)
         expectEqual(second.deadline, 12_100_000_000)
-        _ = try answer(second, in: &target, at: 7_000)
+        _ = try answer(second, roundTrip: 1_200, in: &target, at: 7_000)
         expectEqual(target.line, "degraded quality/latency")
-        expectEqual(target.cause?.detail, "a round trip takes 5 ms, so a probe needs 3.9 s, more than 3 s")
+        expectEqual(target.cause?.detail, "a round trip takes 1.2 s, so a probe needs 3.9 s, more than 3 s")
         probe(&target, at: 20_000)
         let third = try connect(&target, at: 20_100)
         expectEqual(third.deadline, 29_000_000_000)
-        _ = try answer(third, in: &target, at: 20_200)
+        _ = try answer(third, roundTrip: 1_200, in: &target, at: 20_200)
         expectEqual(target.line, "up")
         probe(&target, at: 40_000)
         try expectEqual(connect(&target, at: 40_001).deadline, 43_000_000_000)
+    }
+
+    @Test func `a probe that needs more time because packets were lost is no slow path`() throws {
+        var target = try target()
+        // The measured time contains the wait for a lost SYN.
+        let lost = progress(unacknowledged: 1, again: 1, bytes: 1, roundTrip: 1_020, sinceSent: 900)
+        _ = try stall(connect(&target, at: 2_100), lost, retransmissions: 1, in: &target)
+        probe(&target, at: 3_100)
+        _ = try answer(connect(&target, at: 3_101), roundTrip: 20, in: &target, at: 8_000)
+        expectEqual(target.line, "up")
+        probe(&target, at: 20_000)
+        try expectEqual(connect(&target, at: 20_001).deadline, 23_000_000_000)
     }
 
     @Test func `a target whose probes need even more time is unreachable, and its server is not accused`() throws {
@@ -164,7 +176,7 @@ import Testing
         expectEqual(target.line, "unknown")
         expectEqual(target.tickDue, 3_100)
         probe(&target, at: 3_100)
-        _ = try answer(connect(&target, at: 4_300), in: &target, at: 7_000)
+        _ = try answer(connect(&target, at: 4_300), roundTrip: 1_200, in: &target, at: 7_000)
         expectEqual(target.line, "degraded quality/latency")
     }
 
