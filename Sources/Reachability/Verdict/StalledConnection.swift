@@ -122,13 +122,16 @@ extension TargetMachine {
         guard slowRoundTrip > 0 else { return nil }
         let timeout = settings.timeout.saturatingNanoseconds
         let elapsed = turn.now.elapsed(since: run.started).saturatingNanoseconds
-        // The round trip of a connection whose SYN was sent twice is not known: the one before may contain the wait for a lost SYN.
-        let measured = result.roundTripNanoseconds
-        guard elapsed > timeout, measured <= 0 || measured >= timeout / StalledConnection.slowPart else {
+        // The round trip of a connection whose SYN was sent twice is not known: the measured one may contain the wait for a lost SYN. The handshake and
+        // the first byte of the answer take at least one each.
+        let phases = [run.levels?.handshakeNanoseconds, run.levels?.processingNanoseconds].compactMap { $0 }
+        let roundTrip = min(
+            result.roundTripNanoseconds > 0 ? result.roundTripNanoseconds : Int64(slowRoundTrip) * 1_000, phases.min() ?? .max)
+        guard elapsed > timeout, roundTrip >= timeout / StalledConnection.slowPart else {
             slowRoundTrip = 0
             return nil
         }
-        let microseconds = measured > 0 ? Int(measured / 1_000) : Int(slowRoundTrip)
+        let microseconds = Int(roundTrip / 1_000)
         let evidence: [String: Cause.Evidence] = [
             "address": .text("\(address)"), "rtt_us": .number(microseconds), "elapsed_ms": .number(Int(elapsed / 1_000_000)),
         ]
