@@ -66,6 +66,7 @@ struct netwatch_tcp_state {
     uint32_t duplicates;          // segments that were sent again in vain, as the peer has reported (DSACK, RFC 2883), since Linux 4.20
     uint32_t out_of_order;        // received segments behind a gap, since Linux 5.4
     uint64_t bytes_acknowledged;  // the SYN counts as one
+    uint64_t bytes_received;
 };
 
 // Returns 0, or -1 with errno.
@@ -79,7 +80,10 @@ static inline int netwatch_tcp_state_of(int descriptor, struct netwatch_tcp_stat
     memcpy(&state->since_sent, info + 44, 4);
     memcpy(&state->round_trip, info + 68, 4);
     memcpy(&state->retransmissions, info + 100, 4);
-    if (size >= 128) memcpy(&state->bytes_acknowledged, info + 120, 8);
+    if (size >= 136) {
+        memcpy(&state->bytes_acknowledged, info + 120, 8);
+        memcpy(&state->bytes_received, info + 128, 8);
+    }
     if (size >= 220) memcpy(&state->duplicates, info + 216, 4);
     if (size >= 228) memcpy(&state->out_of_order, info + 224, 4);
     return 0;

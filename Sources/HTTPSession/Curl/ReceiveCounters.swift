@@ -1,4 +1,4 @@
-internal import Glibc
+internal import CLinux
 
 /// The kernel's counters of a TCP connection (`TCP_INFO`, tcp(7); RFC 4898).
 struct ReceiveCounters: Hashable, Sendable {
@@ -11,18 +11,9 @@ struct ReceiveCounters: Hashable, Sendable {
 
     /// `nil` if the descriptor is not a TCP socket, or the kernel is older than 4.1.
     init?(_ socket: Int32) {
-        // struct tcp_info of linux/tcp.h, which netinet/tcp.h cuts short: tcpi_unacked has 32 bits at 24, the two counters lie at 120 and 128.
-        var bytes: InlineTCPInfo = (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-        var length = socklen_t(MemoryLayout<InlineTCPInfo>.size)
-        guard getsockopt(socket, Int32(IPPROTO_TCP), TCP_INFO, &bytes, &length) == 0,
-            length == MemoryLayout<InlineTCPInfo>.size
-        else { return nil }
-        (acknowledged, received) = (bytes.15, bytes.16)
-        isAcknowledged = UInt32(truncatingIfNeeded: UInt64(littleEndian: bytes.3)) == 0
+        var state = netwatch_tcp_state()
+        guard netwatch_tcp_state_of(socket, &state) == 0, state.bytes_acknowledged != .max else { return nil }
+        (acknowledged, received) = (state.bytes_acknowledged, state.bytes_received)
+        isAcknowledged = state.unacknowledged == 0
     }
-
-    private typealias InlineTCPInfo = (
-        UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64, UInt64,
-        UInt64, UInt64
-    )
 }

@@ -88,9 +88,9 @@ extension DiagnosisEvidence {
         var evidence: [String: Cause.Evidence] = ["address": .text("\(report.address ?? address)"), "port": .number(Int(port))]
         if let proxy {
             sentence = "the proxy \(sentence)"
-            evidence["proxy"] = .text(proxy.text)
+            evidence["proxy"] = .text(proxy.hostAndPort)
             if report.levels?.tunnelNanoseconds != nil {
-                sentence += ", and opens a tunnel to \(endpoint.hostText):\(endpoint.port)"
+                sentence += ", and opens a tunnel to \(endpoint.hostAndPort)"
             }
         }
         return Diagnosis.Step(.tcp, .works, sentence, duration: report.connection ?? report.roundTrip, evidence: evidence)

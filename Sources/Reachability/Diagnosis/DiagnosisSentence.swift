@@ -26,7 +26,7 @@ extension DiagnosisEvidence {
         let who = isLocal ? "this machine (\(address))" : address
         let over = interface.map { " over \($0.name)" } ?? ""
         let via = inspection?.chosen?.gateway.map { " via \($0)" } ?? ""
-        if let proxy { return "it answers through the proxy \(proxy.text)\(isLocal ? "" : over + via)" }
+        if let proxy { return "it answers through the proxy \(proxy.hostAndPort)\(isLocal ? "" : over + via)" }
         return "\(who) answers\(isLocal ? "" : over + via)"
     }
 

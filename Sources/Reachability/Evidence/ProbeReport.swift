@@ -19,7 +19,7 @@ package struct ProbeReport: Hashable, Sendable {
     package var cause: Cause?
     package var moment: Moment
     /// The proxy through which the target was probed; `nil` without one.
-    package var peer: Endpoint?
+    package var proxy: Endpoint?
     /// Whether the next probe, which follows at once, examines the failure in another way.
     package var isProvisional = false
 

@@ -72,18 +72,7 @@ package struct HTTPProbeRequest: Hashable, Sendable {
                 throw ParseError("header: the value of '\(field.name)' has a line end or a control character")
             }
         }
-        switch authorization {
-        case .basic(let user, let password):
-            guard !user.utf8.contains(UInt8(ascii: ":")) else { throw ParseError("basic: the user's name has a colon") }
-            guard !Self.hasControl(user), !Self.hasControl(password) else {
-                throw ParseError("basic: the user's name or the password has a control character")
-            }
-        case .bearer(let token):
-            guard !token.isEmpty, token.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-                throw ParseError("bearer: the token is empty, or has a character other than visible ASCII")
-            }
-        case nil: break
-        }
+        if let authorization, let problem = authorization.problem { throw ParseError("\(authorization): \(problem)") }
         self.method = method
         self.url = url
         self.host = host
@@ -110,12 +99,7 @@ package struct HTTPProbeRequest: Hashable, Sendable {
         addDefault("Accept", "*/*")
         // Without the field a server may choose any coding (RFC 9110 section 12.5.3).
         addDefault("Accept-Encoding", "identity")
-        switch authorization {
-        case .basic(let user, let password):
-            lines += "Authorization: Basic \(Base64.text(Array("\(user):\(password)".utf8)))\r\n"
-        case .bearer(let token): lines += "Authorization: Bearer \(token)\r\n"
-        case nil: break
-        }
+        if let authorization { lines += "Authorization: \(authorization.fieldValue)\r\n" }
         // A request has one field Cookie at most (RFC 6265 section 5.4).
         func isCookie(_ field: Field) -> Bool { field.name.lowercased() == "cookie" }
         for field in fields where !isCookie(field) { lines += "\(field.name): \(field.value)\r\n" }
@@ -171,8 +155,29 @@ package struct HTTPProbeRequest: Hashable, Sendable {
     private static func isHostByte(_ byte: UInt8) -> Bool {
         byte > 0x20 && byte < 0x7F && !"/?#@\\\"<>".utf8.contains(byte)
     }
+}
 
-    private static func hasControl(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
+extension HTTPProbeRequest.Authorization {
+    /// Why the credentials cannot be sent, without a part of them; `nil` if they can.
+    var problem: String? {
+        func hasControl(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
+        switch self {
+        case .basic(let user, let password):
+            if user.utf8.contains(UInt8(ascii: ":")) { return "the user's name has a colon" }
+            return hasControl(user) || hasControl(password) ? "the user's name or the password has a control character" : nil
+        case .bearer(let token):
+            let isValid = !token.isEmpty && token.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+            return isValid ? nil : "the token is empty, or has a character other than visible ASCII"
+        }
+    }
+
+    /// The value of the field Authorization or Proxy-Authorization.
+    var fieldValue: String {
+        switch self {
+        case .basic(let user, let password): "Basic \(Base64.text(Array("\(user):\(password)".utf8)))"
+        case .bearer(let token): "Bearer \(token)"
+        }
+    }
 }
 
 extension HTTPProbeRequest: CustomStringConvertible {

@@ -121,6 +121,7 @@ package struct HTTPURL: Hashable, Sendable {
     /// Whether both have the same scheme, host and port (RFC 6454 section 5).
     package func hasSameOrigin(as other: HTTPURL) -> Bool { scheme == other.scheme && endpoint == other.endpoint }
 
+    /// A host in a URL: an IPv6 address has brackets, and no zone.
     static func text(_ host: Endpoint.Host) -> String {
         switch host {
         case .name(let name): name
@@ -143,4 +144,9 @@ extension HTTPURL: Codable {
         var container = encoder.singleValueContainer()
         try container.encode(description)
     }
+}
+
+extension Endpoint {
+    /// The host and the port, as CONNECT names them (RFC 9110 section 9.3.6).
+    var hostAndPort: String { "\(HTTPURL.text(host)):\(port)" }
 }

@@ -46,12 +46,9 @@ extension ProbeProxy {
         guard let name = parts[0], let password = parts.count > 1 ? parts[1] : "" else {
             throw .init("the user's name or the password has an invalid %")
         }
-        guard !name.contains(":") else { throw .init("the user's name has a colon") }
-        guard (name + password).utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-            throw .init("the user's name or the password has a control character")
-        }
-        let credentials = Base64.text(Array("\(name):\(password)".utf8))
-        self.init(endpoint: endpoint, authorization: "Basic \(credentials)", exceptionList: list)
+        let credentials = HTTPProbeRequest.Authorization.basic(user: name, password: password)
+        if let problem = credentials.problem { throw .init(problem) }
+        self.init(endpoint: endpoint, authorization: credentials.fieldValue, exceptionList: list)
     }
 
     /// Returns a text without its percent-encoding (RFC 3986 section 2.1); `nil` if it is invalid.
@@ -73,7 +70,7 @@ extension ProbeProxy {
     }
 
     /// The host and the port in sentences and in evidence.
-    var text: String { "\(HTTPURL.text(endpoint.host)):\(endpoint.port)" }
+    var text: String { endpoint.hostAndPort }
 
     /// The URL without the credentials, in recordings.
     var recordedURL: String { "http://\(authorization.isEmpty ? "" : "***@")\(text)" }

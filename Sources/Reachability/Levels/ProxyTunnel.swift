@@ -6,7 +6,7 @@ struct ProxyTunnel: Sendable {
     private var exchange = HTTPExchange(method: "HEAD", keepsBody: false)
 
     init(to endpoint: Endpoint, through proxy: ProbeProxy) {
-        server = "\(HTTPURL.text(endpoint.host)):\(endpoint.port)"
+        server = endpoint.hostAndPort
         fieldLines = proxy.fieldLines
     }
 

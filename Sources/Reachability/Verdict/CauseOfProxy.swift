@@ -8,7 +8,7 @@ enum CauseOfProxy {
         var evidence: [String: Cause.Evidence] = ["proxy": .text(proxy.text)]
         evidence["status"] = response.status.map { .number($0) }
         evidence["first_bytes"] = response.excerpt.map { .text($0) }
-        let tunnel = "a tunnel to \(HTTPURL.text(server.host)):\(server.port)"
+        let tunnel = "a tunnel to \(server.hostAndPort)"
         func cause(_ code: Cause.Code, _ detail: String) -> Cause {
             Cause(.http, code, detail: "the proxy \(proxy.text) \(detail)", evidence: evidence)
         }
@@ -41,7 +41,7 @@ enum CauseOfProxy {
     /// arrived, nobody knows which of the two is at fault.
     static func finding(_ cause: Cause, _ facts: TLSHandshakeFacts, _ proxy: ProbeProxy, to server: Endpoint) -> Finding {
         guard facts.bytesReceived == 0 else { return Finding(cause, accusesServer: true) }
-        let tunnel = "the tunnel of the proxy \(proxy.text) to \(HTTPURL.text(server.host)):\(server.port)"
+        let tunnel = "the tunnel of the proxy \(proxy.text) to \(server.hostAndPort)"
         let ending = cause.code == .handshakeRefused ? "ends without a byte of the server" : "carries no byte of the server"
         return Finding(cause.naming(proxy, "\(tunnel) \(ending)"), accusesServer: false)
     }

@@ -36,7 +36,7 @@ struct StalledConnection: Hashable, Sendable {
         let sinceSent = Int64(progress.sinceSentMilliseconds).multipliedSaturated(by: 1_000_000)
         let total = max(0, progress.retransmissions)
         let again = total - min(total, max(0, handshakeRetransmissions))
-        // The kernel sends the SYN again after a second, also if its answer is still on the way (RFC 6298 section 2).
+        // The kernel sends the SYN again after a second, even if its answer is still on the way (RFC 6298 section 2).
         let isExplained = handshakeRetransmissions == 0 || (roundTrip >= Self.firstTimeout && knownLoss < Self.decisiveLoss)
         let isDue = sinceSent >= roundTrip.addingSaturated(roundTrip / 2)
         if again == 0, isExplained, !isDue, roundTrip >= timeout / Self.slowPart { return .latency }
@@ -104,20 +104,17 @@ extension TargetMachine {
     var knownLoss: Int { failuresSinceSuccess < Self.lossyFailures ? Int(lossAtSuccess) : 0 }
 
     /// Returns why a connection has made no progress until the deadline; `nil` if the path is not at fault.
-    mutating func stall(_ levels: LevelResult, _ result: ProbeResult, at address: IPAddress) -> Finding? {
+    func stall(_ levels: LevelResult, _ result: ProbeResult, at address: IPAddress) -> Finding? {
         guard levels.isAtDeadline, let progress = levels.progress else { return nil }
         let stalled = StalledConnection(
             progress: progress, handshakeRetransmissions: result.retransmissions ?? 0, timeout: probeTime, knownLoss: knownLoss)
-        let isFirst = slowRoundTrip == 0
-        let isSlow = stalled.fault == .latency
-        if isSlow { slowRoundTrip = UInt32(clamping: max(1, progress.roundTripMicroseconds)) }
         guard let cause = stalled.cause(address, port: peer.port) else { return nil }
         var finding = Finding(cause, accusesServer: false, isCertain: false)
-        finding.isProvisional = isSlow && isFirst
+        finding.isProvisional = cause.code == .latency && slowRoundTrip == 0
         return finding
     }
 
-    /// Returns the cause for which a target that has answered is degraded: its probe needed more time than the settings have.
+    /// Returns why a target that has answered is degraded: its probe needed more time than the settings have.
     mutating func slowness(_ run: ProbeRun, _ result: ProbeResult, at address: IPAddress, _ turn: Turn) -> Cause? {
         guard slowRoundTrip > 0 else { return nil }
         let timeout = settings.timeout.saturatingNanoseconds

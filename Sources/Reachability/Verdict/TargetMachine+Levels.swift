@@ -51,6 +51,9 @@ extension TargetMachine {
         experience = levels.isAtDeadline ? .silent : .answered
         isConnectedInSilence = true
         if let finding = stall(levels, result, at: address) {
+            if finding.cause.code == .latency {
+                slowRoundTrip = UInt32(clamping: max(1, levels.progress?.roundTripMicroseconds ?? 0))
+            }
             return levelsFailed(FailedLevels(run, attempt, finding, .silence), run, race, &turn)
         }
         // What was sent has not arrived: the network is silent, not the server.

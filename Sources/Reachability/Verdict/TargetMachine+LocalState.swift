@@ -108,7 +108,7 @@ extension TargetMachine {
             report.levels = levels
         }
         report.isProvisional = isProvisional
-        if peer != endpoint { report.peer = peer }
+        if peer != endpoint { report.proxy = peer }
         turn.effects.append(.report(report))
     }
 

@@ -16,7 +16,7 @@ package struct LookupResult: Hashable, Sendable {
     /// Creates the result of the lookup of a probe; `nil` if no name server was asked: the target is an address, this machine's hosts file has
     /// its name, or the lookup has not ended.
     package init?(_ report: ProbeReport) {
-        guard case .name(let name) = (report.peer ?? report.endpoint).host else { return nil }
+        guard case .name(let name) = (report.proxy ?? report.endpoint).host else { return nil }
         self.name = name
         // A layer before the name's resolution fails, such as the link: the lookup says nothing about the name server.
         if let cause = report.cause, cause.layer != .dns, report.address == nil { return nil }

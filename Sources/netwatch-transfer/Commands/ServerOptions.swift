@@ -18,11 +18,6 @@ struct ServerOptions: ParsableArguments {
             "The proxy: http://, https://, socks5://, … (default: http_proxy, https_proxy, all_proxy).", valueName: "url"))
     var proxy: String?
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The hosts that need no proxy, or * for all (default: no_proxy).", valueName: "list"))
-    var noproxy: String?
-
     /// Fields that the transfer itself decides about.
     private static let reserved: Set<String> = [
         "range", "if-range", "accept-encoding", "content-range", "upload-offset", "content-length", "transfer-encoding",
@@ -40,12 +35,10 @@ struct ServerOptions: ParsableArguments {
         if let identity = try trust.identity() { configuration.clientIdentity = ClientIdentity(identity) }
         for field in try request.fields() { try Self.add(field, to: &configuration) }
         // Read when the session is made.
-        if let noproxy { for name in ["no_proxy", "NO_PROXY"] { setenv(name, noproxy, 1) } }
+        if let noproxy = request.noproxy { for name in ["no_proxy", "NO_PROXY"] { setenv(name, noproxy, 1) } }
         if let proxy {
             if let problem = ProxyText.problem(proxy) { throw .usage("--proxy", problem) }
-            let environment = ProcessInfo.processInfo.environment
-            let exceptions = ["no_proxy", "NO_PROXY"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
-            let hosts = exceptions.split { $0 == "," || $0.isWhitespace }
+            let hosts = request.proxyExceptions.split { $0 == "," || $0.isWhitespace }
             configuration.proxy = .explicit(proxy, except: hosts.map(String.init))
         }
     }
@@ -53,18 +46,12 @@ struct ServerOptions: ParsableArguments {
     private static func add(_ field: FieldArgument, to configuration: inout SessionConfiguration) throws(Failure) {
         guard let name = HTTPField.Name(field.name) else { throw .usage(field.place, "'\(field.name)' is not a field's name") }
         guard !reserved.contains(name.canonicalName) else { throw .usage(field.place, "the transfer sets this field itself") }
-        guard name != .proxyAuthorization else {
-            throw .usage(field.place, "the server would receive it too; write --proxy with NAME:PASSWORD@ before the host")
-        }
         let sent = HTTPField(name: name, value: field.value)
         guard sent.value.utf8.elementsEqual(field.value.utf8) else {
             throw .usage(field.place, "the value has characters that no field may have")
         }
         if name == .userAgent { configuration.additionalHeaderFields[.userAgent] = nil }
         configuration.additionalHeaderFields.append(sent)
-        guard configuration.additionalHeaderFields.repeatedSingleton == nil else {
-            throw .usage(field.place, "this field may occur only once")
-        }
     }
 
     /// Returns the handlers that answer challenges of the servers of these URLs by the user and the password; `nil` if there is no user.

@@ -29,7 +29,7 @@ struct TransferProblem: Hashable {
     /// Whether a proxy answered, not the server: 407 is never the server's (RFC 9110 section 15.5.8), nor is a refused tunnel.
     var isAnswerOfProxy = false
 
-    /// The longest time for which a transfer waits: ten years.
+    /// A transfer waits for ten years at most.
     static let forever = Duration.seconds(3_650 * 86_400)
 
     /// Whether a later attempt may succeed.

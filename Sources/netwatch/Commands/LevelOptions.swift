@@ -1,7 +1,5 @@
 import ArgumentParser
-import ByteComparison
 import Console
-import FoundationEssentials
 import Reachability
 
 /// The trust and the expectations of tls, http and https targets.
@@ -38,11 +36,6 @@ struct LevelOptions: ParsableArguments {
         help: ArgumentHelp("Probe http and https targets through this proxy: http://HOST:PORT.", valueName: "url"))
     var proxy: String?
 
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The hosts that need no --proxy, or * for all (default: no_proxy).", valueName: "list"))
-    var noproxy: String?
-
     /// Returns the settings with the options applied.
     ///
     /// - Throws: ``Failure`` with code 64 for a value that is not valid, 65 for a file whose contents are not valid, 66 for one that
@@ -67,15 +60,7 @@ struct LevelOptions: ParsableArguments {
         if let expectBody {
             do { try settings.http.expectBody(expectBody) } catch { throw .usage("--expect-body", error.description) }
         }
-        var names: Set<String> = []
         for field in try request.fields() {
-            let name = field.name.lowercased()
-            guard name != "proxy-authorization" else {
-                throw .usage(field.place, "the server would receive it too; write --proxy with NAME:PASSWORD@ before the host")
-            }
-            guard names.insert(name).inserted || !HTTPProbeSettings.singleFields.contains(ExactString(name)) else {
-                throw .usage(field.place, "this field may occur only once")
-            }
             do { try settings.http.addField(field.name, field.value) } catch { throw .usage(field.place, error.description) }
         }
         if let (name, password) = try request.credential() {
@@ -84,19 +69,14 @@ struct LevelOptions: ParsableArguments {
             }
         }
         guard let proxy else {
-            guard noproxy == nil else {
+            guard request.noproxy == nil else {
                 throw .usage("--noproxy", "it needs --proxy: probes do not use the proxies of the environment")
             }
             return settings
         }
-        do { try settings.http.setProxy(proxy, except: noproxy ?? Self.exceptionsOfEnvironment) } catch {
+        do { try settings.http.setProxy(proxy, except: request.proxyExceptions) } catch {
             throw .usage("--proxy", error.description)
         }
         return settings
-    }
-
-    private static var exceptionsOfEnvironment: String {
-        let environment = ProcessInfo.processInfo.environment
-        return ["no_proxy", "NO_PROXY"].lazy.compactMap { environment[$0] }.first { !$0.isEmpty } ?? ""
     }
 }

@@ -60,7 +60,7 @@ struct StreamOptions: ParsableArguments {
             ("--canary-body", canary.canaryBody != nil), ("--cafile", levels.trust.cafile != nil),
             ("--crlfile", levels.crlfile != nil),
             ("--cert", levels.trust.cert != nil), ("--key", levels.trust.key != nil), ("--proxy", levels.proxy != nil),
-            ("--noproxy", levels.noproxy != nil),
+            ("--noproxy", levels.request.noproxy != nil),
             ("--insecure", levels.insecure), ("--expect-status", levels.expectStatus != nil),
             ("--expect-body", levels.expectBody != nil), ("--certificate-days", levels.certificateDays != nil),
             ("-H", !levels.request.headers.isEmpty), ("--user", levels.request.user != nil),

@@ -69,7 +69,7 @@ struct WhyCollection {
             requests.append(.examineSilence)
         }
         // The addresses of a proxy are not those of the target.
-        if addresses.isEmpty, endpoint.flatMap({ settings.http.proxy(for: $0) }) == nil,
+        if addresses.isEmpty, proxy == nil,
             let found = usableAddresses(report.lookup), found.count > 1
         {
             addresses = found.map { AddressResult($0) }
@@ -83,6 +83,9 @@ struct WhyCollection {
         guard addresses.indices.contains(number) else { return }
         addresses[number].update = update
     }
+
+    /// The proxy through which the target is probed; `nil` for none.
+    private var proxy: Endpoint? { endpoint.flatMap { settings.http.proxy(for: $0) } }
 
     /// The addresses of a name that probes may use, each once.
     private func usableAddresses(_ lookup: LookupAnswer?) -> [IPAddress]? {
@@ -132,7 +135,7 @@ struct WhyCollection {
     /// Returns the evidence so far, without the kernel's answers.
     func evidence(path: NetworkPath, at now: Moment) -> DiagnosisEvidence {
         DiagnosisEvidence(
-            endpoint: endpoint, proxy: endpoint.flatMap { settings.http.proxy(for: $0) }, path: path, update: update,
+            endpoint: endpoint, proxy: proxy, path: path, update: update,
             report: decidingReport, addresses: addresses,
             boundTo: settings.interface, examined: examined(at: now))
     }

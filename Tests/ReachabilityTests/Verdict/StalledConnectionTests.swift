@@ -43,7 +43,7 @@ import Testing
         expectEqual(fault(progress(roundTrip: 400, sinceSent: 500), timeout: 9_000), .unknown)
     }
 
-    @Test func `data of which nothing is acknowledged vanish on the way`() {
+    @Test func `data that nobody acknowledges have vanished on the way`() {
         expectEqual(fault(progress(unacknowledged: 1, again: 3, bytes: 1)), .noData)
         expectEqual(fault(progress(unacknowledged: 1, again: 2, bytes: 1)), .noData)
         // Loss explains these as well.
