@@ -65,6 +65,7 @@ final class KeeperLoop {
     /// The status that the service manager shows; `nil` if it shows another one, such as the result of a reload.
     private var lastStatus: String?
     private var isReady = false
+    private var hasShownPath = false
     private var asksMonitor = false
     /// The number of the last checkpoint's interval.
     private var checkpoints: Int64
@@ -228,15 +229,18 @@ final class KeeperLoop {
         return parts.state.target(at: id)?.configured.id
     }
 
+    /// The time between the last board and the next one, in nanoseconds.
+    private var boardGap: Int64 {
+        guard isChanged else { return Self.quietInterval }
+        // Readers wait for the first board with a path.
+        if parts.state.path != nil, !hasShownPath { return 0 }
+        return min(boardTime.multipliedSaturated(by: Self.boardPause), Self.longestBoardPause)
+    }
+
     private func publish(at now: Moment) {
-        let age = now.monotonicNanoseconds - lastBoard
-        guard
-            age
-                >= (isChanged
-                    ? min(boardTime.multipliedSaturated(by: Self.boardPause), Self.longestBoardPause) : Self.quietInterval)
-                || isStopped
-        else { return }
+        guard now.monotonicNanoseconds - lastBoard >= boardGap || isStopped else { return }
         (lastBoard, isChanged) = (now.monotonicNanoseconds, false)
+        hasShownPath = parts.state.path != nil
         defer { boardTime = max(0, Clock.nanoseconds - now.monotonicNanoseconds) }
         var board = Board(
             moment: now, instance: parts.instance, timeZone: parts.timeZone, started: parts.started, sequence: 0,
