@@ -23,7 +23,9 @@ extension FuzzDriver {
     }
 
     private static func checkLoop(_ input: [UInt8]) throws {
-        guard let loop = AliasLoop.find(in: input) else { return }
+        let isMarked = input.count > 2 && input[2] & 0x04 != 0
+        try require(NegativeAnswer.isAuthoritative(input) || !isMarked, "the flag AA is not seen")
+        guard let loop = NegativeAnswer.aliasLoop(in: input) else { return }
         try require((1...16).contains(loop.count) && Set(loop).count == loop.count, "loop: \(loop)")
         // A byte is shown by at most four characters, between visible ones.
         let isShown = loop.allSatisfy { $0.utf8.count <= 4 * 255 && $0.utf8.allSatisfy { (0x21...0x7E).contains($0) } }

@@ -16,8 +16,10 @@ public final class NameServer: Sendable {
         case onlyA(String)
         /// Answers A with this address, and AAAA with NXDOMAIN, as servers of containers do.
         case missingAAAA(String)
-        /// Answers with a response code: 2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED.
+        /// Answers with a response code: 2 SERVFAIL, 3 NXDOMAIN, 5 REFUSED. Without addresses it names an authority (SOA).
         case code(UInt8)
+        /// Answers with a response code and no records at all, as routers and portals make them up.
+        case bareCode(UInt8)
         /// Never answers.
         case silent
         /// Answers with another id.
@@ -233,12 +235,13 @@ private struct Message: CustomStringConvertible {
         switch behavior {
         case .silent: return nil
         case .late(let behavior): return answer(behavior, limit: limit)
-        case .code(let code): return message(code)
-        case .address(let address): return message(records: isA ? record(address, ttl: 1) : [], count: isA ? 1 : 0)
+        case .code(let code): return [0, 3].contains(code) ? negative(code) : message(code)
+        case .bareCode(let code): return message(code)
+        case .address(let address): return isA ? message(records: record(address, ttl: 1), count: 1) : negative()
         case .onlyA(let address): return isA ? message(records: record(address, ttl: 60), count: 1) : nil
-        case .missingAAAA(let address): return isA ? message(records: record(address, ttl: 60), count: 1) : message(3)
+        case .missingAAAA(let address): return isA ? message(records: record(address, ttl: 60), count: 1) : negative(3)
         case .records(let addresses, let ttl): return records(addresses, ttl, limit)
-        case .zone(let names): return names[name].map { records($0, 60, limit) } ?? message(3)
+        case .zone(let names): return names[name].map { records($0, 60, limit) } ?? negative(3)
         case .wrongID(let address):
             var answer = records([address], 60, limit)
             answer[0] ^= 0xff
@@ -267,6 +270,7 @@ private struct Message: CustomStringConvertible {
 
     private func records(_ addresses: [String], _ ttl: UInt32, _ limit: Int) -> [UInt8] {
         let asked = addresses.filter { !$0.contains(":") == isA }
+        guard !asked.isEmpty else { return negative() }
         let answer = message(records: asked.flatMap { record($0, ttl: ttl) }, count: asked.count)
         return answer.count <= limit ? answer : message(flags: 0x83)
     }
@@ -276,6 +280,15 @@ private struct Message: CustomStringConvertible {
         inet_pton(address.contains(":") ? AF_INET6 : AF_INET, address, &bytes)
         let time = withUnsafeBytes(of: ttl.bigEndian) { Array($0) }
         return [0xc0, 12, 0, bytes.count == 4 ? 1 : 28, 0, 1] + time + [0, UInt8(bytes.count)] + bytes
+    }
+
+    /// An answer without addresses, with the SOA record of the root (RFC 2308 section 3).
+    private func negative(_ code: UInt8 = 0) -> [UInt8] {
+        let data: [UInt8] = [0, 0] + [UInt8](repeating: 0, count: 20)
+        let authority: [UInt8] = [0, 0, 6, 0, 1, 0, 0, 0, 60, 0, UInt8(data.count)] + data
+        var bytes = message(code)
+        bytes[9] = 1
+        return bytes + authority
     }
 
     // The header has QR, RD and RA and counts one question. The question's additional section (EDNS) is left out.

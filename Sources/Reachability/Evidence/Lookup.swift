@@ -153,6 +153,8 @@ package struct NameServerExchange: Hashable, Sendable, Codable {
     package var scope: Scope?
     /// Whether the question was asked over TCP, because the answer was truncated.
     package var isOverTCP: Bool
+    /// Whether an answer without addresses has the flag AA or an SOA record; `nil` for other answers, and in recordings of earlier versions.
+    package var isAuthoritative: Bool?
     /// The names of a loop of aliases (CNAME) in the answer, in order; `nil` if there is none.
     package var aliasLoop: [String]?
 

@@ -89,11 +89,21 @@ final class DNSQuestion {
         if status == ARES_SUCCESS, let answer, answer.count >= DNSSockets.headerSize {
             switch answer[3] & 0x0f {
             case 0: read(answer, &result)
-            case 3: result.result = .nameNotFound
+            case 3:
+                result.result = .nameNotFound
+                noteAuthority(answer)
             default: break
             }
         }
         ended(self, result)
+    }
+
+    /// Notes whether an authority is the source of the answer, which has no address.
+    private func noteAuthority(_ answer: UnsafeBufferPointer<UInt8>) {
+        let isAuthoritative = NegativeAnswer.isAuthoritative(answer)
+        for index in exchanges.indices where exchanges[index].outcome == .answered && [0, 3].contains(exchanges[index].rcode) {
+            exchanges[index].isAuthoritative = isAuthoritative
+        }
     }
 
     /// Reads the addresses of an answer. c-ares follows the aliases (CNAME).
@@ -120,8 +130,11 @@ final class DNSQuestion {
             result.result = .addresses
         } else if status == ARES_SUCCESS || status == ARES_ENODATA {
             result.result = .noData
-            guard let loop = AliasLoop.find(in: answer) else { return }
-            for index in exchanges.indices where exchanges[index].outcome == .answered { exchanges[index].aliasLoop = loop }
+            noteAuthority(answer)
+            guard let loop = NegativeAnswer.aliasLoop(in: answer) else { return }
+            for index in exchanges.indices where exchanges[index].outcome == .answered {
+                (exchanges[index].aliasLoop, exchanges[index].isAuthoritative) = (loop, true)
+            }
         } else {
             // The header belongs to the question, and the records are damaged.
             for index in exchanges.indices where exchanges[index].outcome == .answered {

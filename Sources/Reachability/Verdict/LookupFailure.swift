@@ -63,8 +63,15 @@ struct LookupFailure {
         var evidence = evidence
         evidence["rcode"] = .text(rcode)
         if let aliasLoop { evidence["alias_loop"] = .text(aliasLoop.joined(separator: " ")) }
-        let exchange = answer.families.flatMap(\.exchanges).first { $0.outcome == .answered && [0, 3].contains($0.rcode) }
-        if let exchange { evidence["resolver"] = .text("\(exchange.server)") }
+        let exchanges = answer.families.flatMap(\.exchanges).filter { $0.outcome == .answered && [0, 3].contains($0.rcode) }
+        if let exchange = exchanges.first { evidence["resolver"] = .text("\(exchange.server)") }
+        var detail = detail
+        // Somebody on the way may have made up an answer that names no authority.
+        if exchanges.contains(where: { $0.isAuthoritative == false }), !exchanges.contains(where: { $0.isAuthoritative == true })
+        {
+            evidence["authoritative"] = .flag(false)
+            detail += ", says an answer that names no authority"
+        }
         return Cause(.dns, code, detail: detail, evidence: evidence)
     }
 

@@ -107,6 +107,10 @@ extension Fault {
             lookup(
                 "NXDOMAIN", .code(3),
                 expect: .down("dns/name-not-found", ["rcode": "NXDOMAIN", "resolver": resolver], within: ExpectedVerdict.lookups)),
+            lookup(
+                "NXDOMAIN that names no authority", .bareCode(3),
+                expect: .unreachable(
+                    "dns/name-not-found", ["authoritative": "0", "resolver": resolver], within: ExpectedVerdict.lookups)),
             lookup("A answers, AAAA never", .onlyA(v4.server), expect: .up(within: .milliseconds(300))),
             lookup("AAAA alone", .records([v6.server]), expect: .up(within: .milliseconds(300))),
         ]
