@@ -24,7 +24,7 @@ struct Netwatch: ParsableCommand {
           http://HOST[:PORT][/PATH]       answers a request as expected (80)
           https://HOST[:PORT][/PATH]      both (443)
 
-        The marks of text: + or a check mark works, x or a cross fails, ? is degraded or not known, - or a dot is not used.
+        The marks of text: + or a check mark works, x or a cross fails, ? is degraded, pending or not known, - or a dot is not used.
         """
 
     static let configuration = CommandConfiguration(

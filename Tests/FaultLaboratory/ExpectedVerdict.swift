@@ -17,19 +17,19 @@ package struct ExpectedVerdict: Sendable, CustomStringConvertible {
 
     /// The time for what the kernel reports by an event.
     package static let atOnce = Duration.milliseconds(100)
-    /// The time for a definite answer to a probe: the next probe begins within the interval of a second, and a second probe
-    /// confirms the first within 200 ms.
-    package static let answered = Duration.milliseconds(1_300)
+    /// The time for a definite answer to a probe: the next probe begins within the interval of a second, and the second one that counts a second
+    /// later.
+    package static let answered = Duration.milliseconds(2_300)
     /// The time for a server that costs much: the next probe begins within the interval of a second, and the second one a second later.
     package static let costly = Duration.milliseconds(2_300)
     /// The time for failed lookups of two probes, which begin a second apart.
-    package static let lookups = Duration.milliseconds(1_400)
+    package static let lookups = Duration.milliseconds(2_400)
     /// The time for silence: the next probe begins within the interval of a second, and the verdict follows within twice the
     /// deadline of 3 s.
-    package static let silent = Duration.milliseconds(7_200)
+    package static let silent = Duration.milliseconds(7_500)
 
-    /// The time in which a second probe confirms a definite answer, two round trips included.
-    private static let confirmation = Duration.milliseconds(210)
+    /// The time from the first failure to the next probe that counts, one interval later, two round trips included.
+    private static let confirmation = Duration.milliseconds(1_300)
 
     /// The server is at fault.
     package static func down(_ cause: String, _ evidence: [String: String] = [:], within limit: Duration = answered) -> Self {

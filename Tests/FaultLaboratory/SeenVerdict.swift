@@ -8,6 +8,8 @@ package struct SeenVerdict: Sendable, CustomStringConvertible {
     package let status: String
     /// `LAYER/CODE`, if the record has a cause.
     package let cause: String?
+    /// Whether the failures are too few for the status, and the cause is that of the failures.
+    package let isPending: Bool
     /// The sentence for a person.
     package let detail: String
     /// The evidence of the cause, as text. Commas separate the texts of a list.
@@ -25,6 +27,7 @@ package struct SeenVerdict: Sendable, CustomStringConvertible {
         target = record["target"] as? String ?? ""
         status = record["status"] as? String ?? "none"
         self.cause = (cause?["layer"] as? String).map { "\($0)/\(cause?["code"] as? String ?? "")" }
+        isPending = record["pending"] as? Bool ?? false
         detail = cause?["detail"] as? String ?? ""
         evidence = (cause?["evidence"] as? [String: Any] ?? [:]).mapValues { value in
             (value as? [String])?.joined(separator: ", ") ?? "\(value)"
@@ -32,6 +35,9 @@ package struct SeenVerdict: Sendable, CustomStringConvertible {
         interface = record["interface"] as? String
         time = (record["mono_ns"] as? NSNumber)?.int64Value ?? 0
     }
+
+    /// True if both are of a target that is up over the same interface, between which there was only a failure that did not count.
+    func refutes(_ former: SeenVerdict?) -> Bool { status == "up" && former?.status == "up" && interface == former?.interface }
 
     /// `STATUS` or `STATUS LAYER/CODE`.
     package var line: String { cause.map { "\(status) \($0)" } ?? status }

@@ -87,6 +87,8 @@ package final class VerdictWatch {
         let verdict = SeenVerdict(record, arrival: MonotonicClock.now())
         switch record["type"] as? String {
         case "hello": startTime = verdict.time
+        // The first failure, and the success that refutes it, are no verdicts.
+        case "target" where verdict.isPending || verdict.refutes(latest[verdict.target]): break
         case "target" where targets.contains(verdict.target):
             latest[verdict.target] = verdict
             // A record of an input that precedes the fault says nothing of it.

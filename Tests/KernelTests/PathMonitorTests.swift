@@ -203,6 +203,9 @@ import Testing
         #expect(via.roundTrip > .zero)
         #expect(listener != nil)
         listener = nil
+        let failure = await updates.next()
+        expectEqual(failure?.pending?.code, .refused)
+        expectEqual(failure?.state, .up)
         await expectEqual(updates.next()?.cause?.code, .refused)
         expectEqual(server.current?.state, .down)
         try client.ip("link set up0 down")

@@ -68,13 +68,14 @@ package enum Samples {
 
     package static func server(
         _ number: Int = 0, _ text: String = "192.0.2.9:22", _ state: ServerState = .up, cause: Cause? = nil,
+        pending: Cause? = nil,
         initial: Bool = false, at seconds: Double = 1
     ) -> MonitorEvent {
         let isUp = state == .up
         return .server(
             TargetID(number),
             ServerUpdate(
-                endpoint: endpoint(text), state: state, cause: cause, since: moment(seconds),
+                endpoint: endpoint(text), state: state, cause: cause, pending: pending, since: moment(seconds),
                 address: state == .unknown ? nil : address("192.0.2.9"), interface: state == .unknown ? nil : eth0,
                 roundTrip: isUp ? .microseconds(1250) : nil, isInitial: initial, moment: moment(seconds)
             ))

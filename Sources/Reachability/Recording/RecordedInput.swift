@@ -198,6 +198,8 @@ private struct RecordedSettings: Codable {
     var quality: Quality?
     /// Omitted if false.
     var isScheduledOnly: Bool?
+    /// `nil` in recordings of earlier versions, in which every failed probe counted.
+    var countsConfirmations: Bool?
     /// Omitted if the interval is constant.
     var initialInterval: Int64?
     /// `nil` in recordings of earlier versions, in which metered interfaces were like others.
@@ -236,7 +238,8 @@ private struct RecordedSettings: Codable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case interval, initialInterval, timeout, failAfter, recoverAfter, families, interface, quality, metered, levels
+        case interval, initialInterval, timeout, failAfter, recoverAfter, families, interface, quality, metered, levels,
+            countsConfirmations
         case isScheduledOnly = "scheduledOnly"
     }
 
@@ -252,6 +255,7 @@ private struct RecordedSettings: Codable {
             loss: limits.loss, rtt: limits.roundTrip?.saturatingNanoseconds, jitter: limits.jitter?.saturatingNanoseconds,
             window: limits.window)
         isScheduledOnly = settings.isScheduledOnly ? true : nil
+        countsConfirmations = settings.countsConfirmations
         initialInterval = settings.initialInterval?.saturatingNanoseconds
         metered = Metered(factor: settings.metered.intervalFactor, bytesPerDay: settings.metered.bytesPerDay)
         guard settings.tls != TLSProbeSettings() || settings.http != HTTPProbeSettings() else { return }
@@ -272,6 +276,7 @@ private struct RecordedSettings: Codable {
             metered: MeteredLimits(intervalFactor: metered?.factor ?? 1, bytesPerDay: metered?.bytesPerDay)
         )
         settings.isScheduledOnly = isScheduledOnly ?? false
+        settings.countsConfirmations = countsConfirmations ?? true
         settings.initialInterval = initialInterval.map { .nanoseconds($0) }
         if let levels {
             settings.tls.serverName = levels.serverName

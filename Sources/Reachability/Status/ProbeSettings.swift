@@ -13,12 +13,15 @@ public struct ProbeSettings: Hashable, Sendable {
         get { values.value.timeout }
         set { values.update { $0.timeout = newValue } }
     }
-    /// The number of consecutive probes that must fail before the server counts as not reachable; at least 1, default 2.
+    /// The number of consecutive probes that must fail before the server counts as not reachable; at least 1, default 2. Probes that begin less
+    /// than ``interval`` after one that counted find the cause, and do not count (``ServerUpdate/pending``). What this machine alone determines,
+    /// such as a missing route, needs no count.
     public var failAfter: Int {
         get { values.value.failAfter }
         set { values.update { $0.failAfter = newValue } }
     }
-    /// The number of consecutive probes that must succeed before the server counts as reachable; at least 1, default 1.
+    /// The number of consecutive probes that must succeed before the server counts as reachable; at least 1, default 1. After a change of the
+    /// path one suffices.
     public var recoverAfter: Int {
         get { values.value.recoverAfter }
         set { values.update { $0.recoverAfter = newValue } }
@@ -62,6 +65,12 @@ public struct ProbeSettings: Hashable, Sendable {
         set { values.update { $0.isScheduledOnly = newValue } }
     }
 
+    /// Whether probes that examine a failure count like others, so that a verdict needs no interval, as in `netwatch why`; false by default.
+    package var countsConfirmations: Bool {
+        get { values.value.countsConfirmations }
+        set { values.update { $0.countsConfirmations = newValue } }
+    }
+
     /// The interval of the first probes, which then grows to ``interval`` with the time since the target was added or its route changed;
     /// `nil`, the default, for a constant interval. Such a target is also probed at once if the path or a neighbor changes.
     package var initialInterval: Duration? {
@@ -81,6 +90,7 @@ public struct ProbeSettings: Hashable, Sendable {
         var tls = TLSProbeSettings()
         var http = HTTPProbeSettings()
         var isScheduledOnly = false
+        var countsConfirmations = false
         var initialInterval: Duration?
     }
 

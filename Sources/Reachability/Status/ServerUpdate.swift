@@ -8,6 +8,16 @@ public struct ServerUpdate: Hashable, Sendable {
     package var state: ServerState { values.value.state }
     /// The cause of the status; `nil` if the server is up or its status is unknown.
     public var cause: Cause? { values.value.cause }
+    /// The cause of the last failure, if the failures are too few to change the status (``ProbeSettings/failAfter``). It is `nil` if the last probe
+    /// has succeeded, and if the server is down or unreachable.
+    public var pending: Cause? { values.value.pending }
+    /// The time at which the first failure was seen since the server was up; `nil` if none was.
+    package var failingSince: Moment? {
+        values.value.failingMonotonic.map { time in
+            let age = moment.monotonicNanoseconds.addingSaturated(-time)
+            return moment.advanced(by: .nanoseconds(-age))
+        }
+    }
     package var stateMoment: Moment {
         Moment(monotonicNanoseconds: values.value.sinceMonotonic, wallClockNanoseconds: values.value.sinceWallClock)
     }
@@ -32,11 +42,13 @@ public struct ServerUpdate: Hashable, Sendable {
     private struct Values: Hashable, Sendable {
         let endpoint: Endpoint
         let cause: Cause?
+        let pending: Cause?
         let interface: NetworkInterface?
         let address: IPAddress?
         let moment: Moment
         let sinceMonotonic: Int64
         let sinceWallClock: Int64
+        let failingMonotonic: Int64?
         /// -1 for `nil`.
         let roundTripNanoseconds: Int64
         // After the other values, because values are aligned to their own size.
@@ -50,13 +62,15 @@ public struct ServerUpdate: Hashable, Sendable {
     private let values: Boxed<Values>
 
     package init(
-        endpoint: Endpoint, state: ServerState, cause: Cause?, since: Moment, address: IPAddress?, interface: NetworkInterface?,
-        roundTrip: Duration?, isFlapping: Bool = false, isPaused: Bool = false, isInitial: Bool, moment: Moment
+        endpoint: Endpoint, state: ServerState, cause: Cause?, pending: Cause? = nil, failingSince: Moment? = nil, since: Moment,
+        address: IPAddress?, interface: NetworkInterface?, roundTrip: Duration?, isFlapping: Bool = false, isPaused: Bool = false,
+        isInitial: Bool, moment: Moment
     ) {
         values = Boxed(
             Values(
-                endpoint: endpoint, cause: cause, interface: interface, address: address, moment: moment,
+                endpoint: endpoint, cause: cause, pending: pending, interface: interface, address: address, moment: moment,
                 sinceMonotonic: since.monotonicNanoseconds, sinceWallClock: since.wallClockNanoseconds,
+                failingMonotonic: failingSince?.monotonicNanoseconds,
                 roundTripNanoseconds: roundTrip.map { max(0, $0.saturatingNanoseconds) } ?? -1, isFlapping: isFlapping,
                 isPaused: isPaused, isInitial: isInitial, state: state))
     }
@@ -109,8 +123,9 @@ public struct ServerUpdate: Hashable, Sendable {
     package func asInitial() -> ServerUpdate {
         if isInitial { return self }
         return ServerUpdate(
-            endpoint: endpoint, state: state, cause: cause, since: stateMoment, address: address, interface: interface,
-            roundTrip: roundTrip, isFlapping: isFlapping, isPaused: isPaused, isInitial: true, moment: moment
+            endpoint: endpoint, state: state, cause: cause, pending: pending, failingSince: failingSince, since: stateMoment,
+            address: address, interface: interface, roundTrip: roundTrip, isFlapping: isFlapping, isPaused: isPaused,
+            isInitial: true, moment: moment
         )
     }
 }

@@ -81,10 +81,24 @@ extension Cause.Layer {
 }
 
 extension Cause {
+    /// Whether this machine alone determines the fault, so that no second probe can show more: its links, addresses and routes, EPERM and
+    /// rejections of its packet filter, its own limits and files.
+    var isDeterminedHere: Bool {
+        switch layer {
+        case .firewall:
+            code == .localReject
+                || evidence["errno"] == .text(SystemErrorNumber.name(of: SystemErrorNumber.notPermitted.rawValue))
+        case .local: true
+        default: layer.isCertain
+        }
+    }
+
     /// Whether the evidence shows a fault of the server's name: an authority answered that the name has no usable address. A name
-    /// server that fails accuses nobody but itself.
+    /// server that fails, or that names no authority, accuses nobody but itself.
     var accusesServer: Bool {
-        guard layer == .dns, [.nameNotFound, .noAddressForFamily, .unusableAddress].contains(code) else { return false }
+        guard layer == .dns, evidence["authoritative"] != .flag(false),
+            [.nameNotFound, .noAddressForFamily, .unusableAddress].contains(code)
+        else { return false }
         let isAnswered = [LookupAnswer.Source.dns, .nss].contains { evidence["answered_by"] == .text($0.rawValue) }
         return isAnswered
     }

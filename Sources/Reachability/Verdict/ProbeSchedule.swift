@@ -33,6 +33,9 @@ struct ProbeSchedule: Hashable, Sendable {
     private(set) var next: Int64?
     /// The number of slots of the grid that passed while a probe ran or waited for its turn.
     private(set) var missed = 0
+    /// The start of the last probe, for the count of its result: the time for which it was scheduled, or at most a tenth of the interval before it
+    /// began. A probe that a busy machine starts a moment late counts all the same, and so does the next one.
+    private(set) var countedStart: Int64 = 0
     private var origin: Int64?
     private var lastStart: Int64 = 0
     private var immediate = 0
@@ -74,6 +77,7 @@ struct ProbeSchedule: Hashable, Sendable {
         if origin == nil { origin = now.addingSaturated(shift) }
         // A probe that starts later than one interval after its slot has missed slots.
         if let next, now > next { missed += Int(clamping: (now - next) / interval) }
+        countedStart = max(min(next ?? now, now), now.addingSaturated(-(interval / 10)))
         lastStart = now
         next = nil
     }

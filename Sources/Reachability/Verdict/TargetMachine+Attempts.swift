@@ -166,7 +166,7 @@ extension TargetMachine {
         (lossAtSuccess, failuresSinceSuccess) = (quality.knownLoss, 0)
         noteOtherAddresses(run, race, attempt, turn)
         _ = flaps.record(true)
-        verdict.succeed()
+        verdict.succeed(start: schedule.countedStart)
         _ = judgeQuality()
         if verdict.state == .up || verdict.state == .degraded { self.place = place }
         finishProbe(.other, &turn)
@@ -235,7 +235,7 @@ extension TargetMachine {
         // An interruption is one lost result, however many packets fell into it: loss means that packets are lost again and again.
         if ending == .silence, run.levels == nil { recordQuality(nil, lost: 1) }
         _ = flaps.record(false)
-        if verdict.fail(finding) {
+        if verdict.fail(finding, start: schedule.countedStart, at: turn.time) {
             self.place = place
             // The results of an outage do not describe the quality of the working connection.
             quality.reset()

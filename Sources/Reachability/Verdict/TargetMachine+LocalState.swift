@@ -38,6 +38,7 @@ extension TargetMachine {
         case .idle, .resolving, .tracing: break
         case .asking(let run, _): ask(run, &turn)
         case .waiting where needsLookup:
+            verdict.pathChanged()
             if !settings.isScheduledOnly { startProbe(&turn) }
         case .waiting, .pathless, .connecting, .examining, .following: startCheck(&turn)
         }
@@ -61,7 +62,10 @@ extension TargetMachine {
         let routes = Self.openRoutes(candidateRoutes)
         guard !routes.isEmpty else { return pathless(candidateRoutes, &turn) }
         let isChanged = routes != openRoutes
-        if isChanged { schedule.restartGrowth(at: turn.time) }
+        if isChanged {
+            schedule.restartGrowth(at: turn.time)
+            verdict.pathChanged()
+        }
         openRoutes = routes
         noteMeteredInterface(turn)
         streak.keep(to: routes)
@@ -120,8 +124,9 @@ extension TargetMachine {
         lastInterface = interface
         // Updates are made only for changes: most probes have the result of the one before.
         if let published, !isInitial, isCurrent(published, interface) { return }
+        let failing = verdict.failingSince.map { turn.now.advanced(by: .nanoseconds($0.addingSaturated(-turn.time))) }
         let update = ServerUpdate(
-            endpoint: endpoint, state: verdict.state, cause: verdict.cause,
+            endpoint: endpoint, state: verdict.state, cause: verdict.cause, pending: verdict.pending, failingSince: failing,
             since: published.flatMap { $0.state == verdict.state ? $0.stateMoment : nil } ?? turn.now, address: place.address,
             interface: interface, roundTrip: place.roundTrip, isFlapping: flaps.isFlapping, isPaused: isPaused,
             isInitial: isInitial, moment: turn.now)
@@ -134,6 +139,7 @@ extension TargetMachine {
         update.state == verdict.state && update.isFlapping == flaps.isFlapping && update.isPaused == isPaused
             && update.cause?.layer == verdict.cause?.layer
             && update.cause?.code == verdict.cause?.code
+            && update.pending?.layer == verdict.pending?.layer && update.pending?.code == verdict.pending?.code
             && (verdict.state != .degraded || update.cause?.failingAddresses == verdict.cause?.failingAddresses)
             && update.address == place.address
             && update.interface?.index == interface?.index && update.interface?.name == interface?.name

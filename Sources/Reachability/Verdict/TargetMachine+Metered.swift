@@ -2,8 +2,10 @@ internal import Pacing
 
 /// The slow class of targets whose route leads over a metered interface (``MeteredLimits``).
 extension TargetMachine {
-    /// The number of intervals between two scheduled probes.
-    var intervalFactor: Int { max(meteredInterface == 0 ? 1 : settings.metered.intervalFactor, costFactor) }
+    /// The number of intervals between two scheduled probes. While a failure is pending it is 1, so that its verdict does not wait.
+    var intervalFactor: Int {
+        verdict.pending != nil ? 1 : max(meteredInterface == 0 ? 1 : settings.metered.intervalFactor, costFactor)
+    }
 
     /// The number of intervals after which a server is probed again whose handshake costs too much: at least a minute.
     private var costFactor: Int {

@@ -34,7 +34,7 @@ extension TargetMachine {
         restarts = 0
         addressFailed = .min
         streak.reset()
-        verdict.succeed()
+        verdict.succeed(start: turn.time)
         if isReachable, !wasReachable {
             lastAnswered = address
             place = Place(address: address, interface: openRoutes[address]?.interface, roundTrip: measured ?? place.roundTrip)
@@ -50,15 +50,9 @@ extension TargetMachine {
     /// Whether the target answers.
     var isReachable: Bool { verdict.state == .up || verdict.state == .degraded }
 
-    /// Schedules the next probe at least one interval from now, or soon if the success needs a confirmation. Returns whether a
-    /// scheduled probe is skipped.
+    /// Schedules the next probe at least one interval from now. Returns whether a scheduled probe is skipped.
     private mutating func replacesProbe(_ now: Int64) -> Bool {
         guard case .waiting = phase, let next = schedule.next, verdict.state != .degraded else { return false }
-        if verdict.needsConfirmation {
-            schedule.began(at: now)
-            schedule.confirm(.other, timeout: settings.timeout, at: now)
-            return false
-        }
         schedule.replaced(at: now)
         return schedule.next != next
     }

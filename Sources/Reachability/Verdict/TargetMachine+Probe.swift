@@ -62,7 +62,8 @@ extension TargetMachine {
 
     /// Fails the target, because its address cannot be probed. No event can change that.
     private mutating func exclude(_ cause: Cause, _ address: IPAddress, _ turn: inout Turn) {
-        _ = verdict.fail(Finding(onTheWay(cause), accusesServer: false, isCertain: true))
+        let finding = Finding(onTheWay(cause), accusesServer: false, isCertain: true)
+        _ = verdict.fail(finding, start: turn.time, at: turn.time)
         place = Place(address: address)
         phase = .waiting
         schedule.stop()
@@ -242,7 +243,7 @@ extension TargetMachine {
         restarts = 0
         // The name may have an address with a route now. Lower layers say nothing of the address.
         let failure = cause.layer == .route ? addressFailure(cause, turn) : cause
-        _ = verdict.fail(Finding(failure))
+        _ = verdict.fail(Finding(failure), start: turn.time, at: turn.time)
         self.place = place
         phase = .pathless
         schedule.continueByGrid(at: turn.time)

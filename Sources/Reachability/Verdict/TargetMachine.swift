@@ -1,3 +1,5 @@
+internal import Pacing
+
 /// The state machine of one target. It decides when to resolve the name, query routes and probe, and interprets the results.
 ///
 /// ```
@@ -228,7 +230,9 @@ package struct TargetMachine: Sendable {
         self.settings = settings
         peer = settings.http.proxy(for: endpoint) ?? endpoint
         nextNumber = firstNumber
-        verdict = Verdict(failAfter: settings.failAfter, recoverAfter: settings.recoverAfter)
+        verdict = Verdict(
+            failAfter: settings.failAfter, recoverAfter: settings.recoverAfter,
+            interval: settings.countsConfirmations ? 0 : settings.interval.saturatingNanoseconds)
         schedule = ProbeSchedule(
             interval: settings.interval, initial: settings.initialInterval,
             phase: settings.isScheduledOnly ? 0 : ProbeSchedule.phase(of: id))
@@ -378,6 +382,7 @@ package struct TargetMachine: Sendable {
 
     private mutating func resumed(_ turn: inout Turn) {
         verdict.resetCounts()
+        verdict.pathChanged()
         streak.reset()
         quality.reset()
         abandonSurvey(&turn)

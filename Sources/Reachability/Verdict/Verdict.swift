@@ -1,10 +1,12 @@
+internal import Pacing
+
 /// The result of a failed probe: its cause, and whether the server is at fault.
 struct Finding: Hashable, Sendable {
     let cause: Cause
     /// Whether it is proven that the route to the server works, so that the server is `down`. Otherwise it is `unreachable`.
     let accusesServer: Bool
 
-    /// Whether the cause needs no confirmation: this machine alone determines it, without sending a packet.
+    /// Whether the cause needs no count: this machine alone determines it.
     let isCertain: Bool
     /// Whether the next probe examines the failure in another way: with more time, with other segments, or because one message of a router is no
     /// proof. Such a failure alone decides nothing, even if one failure suffices otherwise.
@@ -13,7 +15,7 @@ struct Finding: Hashable, Sendable {
     init(_ cause: Cause, accusesServer: Bool, isCertain: Bool? = nil) {
         self.cause = cause
         self.accusesServer = accusesServer
-        self.isCertain = isCertain ?? cause.layer.isCertain
+        self.isCertain = isCertain ?? cause.isDeterminedHere
     }
 
     /// Returns the finding with another form of its cause.
@@ -31,48 +33,76 @@ struct Finding: Hashable, Sendable {
 ///
 /// | present state | result | effect |
 /// |---|---|---|
-/// | unknown, up | failure | down or unreachable after `failAfter` consecutive failures of any cause, with the last cause |
-/// | down, unreachable | failure of another cause | the new cause after `failAfter` consecutive failures of that cause |
-/// | any | certain failure (link, address, route) | down or unreachable at once |
-/// | unknown, down, unreachable | success | up after `recoverAfter` consecutive successes |
+/// | unknown, up, degraded | failure | ``pending``, and down or unreachable after `failAfter` counted failures of any cause, with the last cause |
+/// | down, unreachable | failure of another cause | the new cause after `failAfter` counted failures of that cause |
+/// | unreachable for a certain cause | another failure | its cause after `failAfter` failures of it, whenever they are |
+/// | any | certain failure (link, address, route, EPERM, this process's limits and files) | down or unreachable at once |
+/// | unknown, down, unreachable | success | up after `recoverAfter` counted successes; at once if the path has changed or the cause was certain |
+///
+/// Of consecutive results of one kind, the first one counts, and each whose probe began at least one interval after the last one that
+/// counted. The others confirm: they find the cause, and do not shorten the count. Each success ends a row of failures.
 ///
 /// A target that answers is degraded while one of its addresses fails or its quality is beyond its limits.
 struct Verdict: Hashable, Sendable {
     let failAfter: Int
     let recoverAfter: Int
+    /// The minimum time between the starts of two probes that count, in nanoseconds.
+    private let interval: Int64
     private(set) var state = ServerState.unknown
     /// The cause of the state; `nil` if the state is unknown or up.
     private(set) var cause: Cause?
-    private var successes = 0
-    private var failures = 0
+    /// The time at which the first failure was seen since the target was up, on the monotonic clock in nanoseconds; `nil` if none was.
+    private(set) var failingSince: Int64?
+    /// The counted results of the present row: successes if ``lastFailure`` is `nil`, else failures.
+    private var counted = 0
+    /// The counted failures of the present row whose cause is that of ``lastFailure``.
     private var equalFailures = 0
+    /// The start of the last probe that counted.
+    private var lastCounted = Int64.min
     private var lastFailure: Cause?
+    /// Whether the last result was counted.
+    private var wasCounted = true
+    /// Whether the cause of the state is certain.
+    private var isCertain = false
+    /// Whether the path has changed since the last success.
+    private var hasNewPath = false
 
-    init(failAfter: Int, recoverAfter: Int) {
+    init(failAfter: Int, recoverAfter: Int, interval: Int64) {
         self.failAfter = max(1, failAfter)
         self.recoverAfter = max(1, recoverAfter)
+        self.interval = interval
     }
 
     /// The layer of the last result; `nil` after a success.
     var lastLayer: Cause.Layer? { lastFailure?.layer }
 
-    /// Whether the next probe should start soon, because the last result differs from the present state.
+    /// The cause of the last failure of a target that is not down or unreachable yet, because the failures are too few; `nil` if the last
+    /// result was a success.
+    var pending: Cause? { isFailing ? nil : lastFailure }
+
+    private var isFailing: Bool { state == .down || state == .unreachable }
+
+    /// Whether the next probe should start soon: there is no result yet, a counted failure needs its cause, or the last result contradicts a
+    /// certain cause.
     var needsConfirmation: Bool {
-        switch state {
-        case .up, .degraded: failures > 0
-        case .unknown: true
+        guard let lastFailure else { return state == .unknown && counted == 0 }
         // A certain cause that a later failure contradicts is known to be wrong.
-        case .down, .unreachable:
-            successes > 0 || (cause?.layer.isCertain == true && lastFailure?.isSameFailure(as: cause) == false)
-        }
+        if pending == nil { return isCertain && !lastFailure.isSameFailure(as: cause) }
+        return wasCounted
     }
 
-    /// Counts a successful probe.
-    mutating func succeed() {
-        (failures, equalFailures, lastFailure) = (0, 0, nil)
-        successes = min(successes + 1, recoverAfter)
-        guard successes >= recoverAfter else { return }
+    /// Notes that the path to the target has changed, or the machine has resumed. The next success needs no other.
+    mutating func pathChanged() { hasNewPath = true }
+
+    /// Counts a successful probe. - Parameter start: the time at which it began, in nanoseconds.
+    mutating func succeed(start: Int64) {
+        if lastFailure != nil { counted = 0 }
+        if !isFailing { failingSince = nil }
+        lastFailure = nil
+        count(start)
+        guard counted >= recoverAfter || isCertain || hasNewPath else { return }
         if state != .degraded { (state, cause) = (.up, nil) }
+        (failingSince, isCertain, hasNewPath) = (nil, false, false)
     }
 
     /// Sets the cause for which a target that answers is degraded; `nil` if it is not. Has no effect on other states.
@@ -89,17 +119,24 @@ struct Verdict: Hashable, Sendable {
 
     /// Counts a failed probe, or the certainty that no packet can be sent.
     ///
+    /// - Parameters:
+    ///   - finding: the result.
+    ///   - start: the time at which the probe began, in nanoseconds.
+    ///   - now: the present time, in nanoseconds.
     /// - Returns: whether this failure now determines the state and its cause.
-    mutating func fail(_ finding: Finding) -> Bool {
+    mutating func fail(_ finding: Finding, start: Int64, at now: Int64) -> Bool {
         let failure = finding.cause
-        let isCertain = finding.isCertain
-        successes = 0
-        failures = isCertain ? failAfter : min(failures + 1, finding.isProvisional ? max(failures, failAfter - 1) : failAfter)
-        equalFailures = isCertain ? failAfter : failure.isSameFailure(as: lastFailure) ? min(equalFailures + 1, failAfter) : 1
+        let isSame = failure.isSameFailure(as: lastFailure)
+        if lastFailure == nil { counted = 0 }
+        if !isSame { equalFailures = 0 }
+        failingSince = failingSince ?? now
         lastFailure = failure
+        count(start)
+        if wasCounted { equalFailures = min(equalFailures + 1, failAfter) }
         let isAccepted: Bool =
             switch state {
-            case .unknown, .up, .degraded: failures >= failAfter
+            case _ where finding.isCertain: true
+            case .unknown, .up, .degraded: counted >= failAfter && !finding.isProvisional
             case .down, .unreachable:
                 (equalFailures >= failAfter && !finding.isProvisional) || failure.isSameFailure(as: cause)
             }
@@ -108,13 +145,23 @@ struct Verdict: Hashable, Sendable {
         let isProven =
             finding.accusesServer
             || (state == .down && failure.isSameFailure(as: cause) && failure.evidence["proxy"] == cause?.evidence["proxy"])
-        (state, cause) = (isProven ? .down : .unreachable, failure)
+        (state, cause, isCertain) = (isProven ? .down : .unreachable, failure, finding.isCertain)
         return true
     }
 
-    /// Resets the counts. The state and its cause stay unchanged.
+    /// Counts the present result if its row is empty, or if its probe began at least one interval after the last one that counted. A result after a
+    /// certain cause counts at once: the cause is over, and must be replaced.
+    private mutating func count(_ start: Int64) {
+        wasCounted = counted == 0 || isCertain || start >= lastCounted.addingSaturated(interval)
+        guard wasCounted else { return }
+        counted = min(counted + 1, max(failAfter, recoverAfter))
+        lastCounted = start
+    }
+
+    /// Resets the counts, after a suspend. The state and its cause stay unchanged.
     mutating func resetCounts() {
-        (successes, failures, equalFailures, lastFailure) = (0, 0, 0, nil)
+        if !isFailing { failingSince = nil }
+        (counted, equalFailures, lastFailure) = (0, 0, nil)
     }
 }
 

@@ -110,6 +110,10 @@ extension Schema {
             ("interface", .nullable(.text(""))),
             ("interface_type", .nullable(interfaceType)),
             ("id", .nullable(.text("The stable identifier of the service's configuration; null outside of serve"))),
+            (
+                "pending",
+                .flag("Whether the last probe failed, and too few did to change the status; `cause` is that of the failure")
+            ),
             ("flapping", .flag("Whether probes succeed and fail in turn: above 30 % weighted changes in the last 20 results")),
             ("paused", .flag("Whether probes wait because the byte budget of a metered interface is used up")),
             ("initial", .flag("True on the first record of each target")),

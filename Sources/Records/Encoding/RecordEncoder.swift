@@ -113,7 +113,7 @@ package struct RecordEncoder {
     package static func write(keysOf update: ServerUpdate, id: String? = nil, to writer: inout JSONWriter) {
         writer.member("target", update.endpoint.text)
         writer.member("status", update.state.rawValue)
-        writer.member(update.cause)
+        writer.member(update.pending ?? update.cause)
         writer.member("since", Timestamp.text(update.stateMoment))
         writer.member("rtt_ms", milliseconds: update.roundTrip)
         writer.member("address", update.address?.description)
@@ -121,6 +121,7 @@ package struct RecordEncoder {
         writer.member("interface", update.interface?.name)
         writer.member("interface_type", update.interface?.type.rawValue)
         writer.member("id", id)
+        writer.member("pending", update.pending != nil)
         writer.member("flapping", update.isFlapping)
         writer.member("paused", update.isPaused)
         writer.member("initial", update.isInitial)

@@ -114,7 +114,7 @@ extension Record {
             let interfaces = update.path.interfaces.reduce(0) { $0 + 130 + 28 * $1.addresses.count }
             return 600 + interfaces + (update.path.cause?.estimatedSize ?? 0)
         case .server(_, let update):
-            return 320 + update.endpoint.text.utf8.count + (update.cause?.estimatedSize ?? 0)
+            return 320 + update.endpoint.text.utf8.count + ((update.pending ?? update.cause)?.estimatedSize ?? 0)
         case .probe(_, let report):
             return 260 + report.endpoint.text.utf8.count + (report.cause?.estimatedSize ?? 0)
         case .incident(let incident):

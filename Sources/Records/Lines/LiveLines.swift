@@ -78,7 +78,7 @@ struct LiveLines {
             case .local: "local times"
             case .utc: "times in UTC"
             }
-        let marks = [(TextStyle.Assessment.good, "works"), (.bad, "fails"), (.uncertain, "degraded or not known")]
+        let marks = [(TextStyle.Assessment.good, "works"), (.bad, "fails"), (.uncertain, "degraded, pending or not known")]
             .map { "\(style.symbol($0)) \($1)" }.joined(separator: ", ")
         return ["netwatch \(header.version) · \(place) · \(start)", "\(meaning) · \(marks)"].map { text in
             style.paint(TextStyle.printable(style.isUnicode ? text : text.replacing("·", with: "-")), .dim)
@@ -121,14 +121,14 @@ struct LiveLines {
 
     private mutating func server(_ id: TargetID, _ update: ServerUpdate) -> String {
         var text = style.paint(
-            "\(TextStyle.pad(update.endpoint.sentence, targetWidth))  \(update.state.rawValue)", update.state.assessment)
+            "\(TextStyle.pad(update.endpoint.sentence, targetWidth))  \(update.statusWords)", update.assessment)
         let sentence = update.sentence
         if !sentence.isEmpty { text += "  \(sentence)" }
         if let before = targets.updateValue(update, forKey: id), before.state != update.state, before.state != .unknown {
             let lasted = TimeSpan.rough(update.stateMoment.elapsed(since: before.stateMoment))
             text += style.paint("  (was \(before.state.rawValue) for \(lasted))", .dim)
         }
-        return line(update.moment, style.paint(style.symbol(update.state.assessment), update.state.assessment), text)
+        return line(update.moment, style.paint(style.symbol(update.assessment), update.assessment), text)
     }
 
     private func line(_ incident: Incident) -> String {

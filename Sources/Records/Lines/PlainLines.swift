@@ -36,7 +36,7 @@ struct PlainLines {
             let start = update.isInitial ? "netwatch \(header.version): path " : ""
             return "\(start)\(status) \(update.path.sentence)\(changes)\(reasons)"
         case .server(_, let update):
-            let status = style.paint(update.state.rawValue, update.state.assessment)
+            let status = style.paint(update.statusWords, update.assessment)
             return [update.endpoint.sentence, status, update.sentence].filter { !$0.isEmpty }.joined(separator: " ")
         case .probe(_, let report):
             let outcome = style.paint(report.succeeded ? "ok" : "failed", report.succeeded ? .good : .bad)

@@ -61,9 +61,16 @@ extension Endpoint {
 }
 
 extension ServerUpdate {
-    /// The server's answer as `0.2 ms from 192.0.2.7 via eth0 (wired)`, or the cause of its status, and whether its probes are paused.
+    /// The status in words: `up`, or `up, pending` after a failure that does not change the status yet.
+    var statusWords: String { pending == nil ? state.rawValue : "\(state.rawValue), pending" }
+
+    /// The color and symbol of the status. A failure that is pending makes it uncertain.
+    var assessment: TextStyle.Assessment { pending == nil ? state.assessment : .uncertain }
+
+    /// The server's answer as `0.2 ms from 192.0.2.7 via eth0 (wired)`, or the cause of its status or of the failure that is pending, and
+    /// whether its probes are paused.
     package var sentence: String {
-        let text = cause?.sentence ?? answer
+        let text = (pending ?? cause)?.sentence ?? answer
         guard isPaused else { return text }
         return [text, "(probes paused: the byte budget of the metered interface is used up)"].filter { !$0.isEmpty }
             .joined(separator: " ")

@@ -47,11 +47,13 @@ package struct RecordReader {
             }
             let id = targets[keys.id ?? text] ?? TargetID(targets.count)
             targets[keys.id ?? text] = id
+            let isPending = keys.pending ?? false
             let interface = shared.interface.map { RecordInterface(name: $0, type: keys.interface_type ?? "").interface }
             return .server(
                 id,
                 ServerUpdate(
-                    endpoint: endpoint, state: state, cause: shared.cause?.cause,
+                    endpoint: endpoint, state: state, cause: isPending && state != .degraded ? nil : shared.cause?.cause,
+                    pending: isPending ? shared.cause?.cause : nil,
                     since: keys.since.map(clock.moment) ?? clock.now,
                     address: keys.address.flatMap { IPAddress($0) }, interface: interface,
                     roundTrip: keys.rtt_ms.map { .nanoseconds(Int64((min(max($0, 0), 1e9) * 1_000_000).rounded())) },
@@ -206,6 +208,7 @@ private struct Keys: Decodable {
     var interface_type: String?
     var flapping: Bool?
     var paused: Bool?
+    var pending: Bool?
     var initial: Bool?
     var incident: String?
     var state: String?

@@ -20,6 +20,8 @@ final class Hooks {
     private let encoder: RecordEncoder
     private let report: (Failure) -> Void
     private var waiting = RecordQueue(limit: 0)
+    /// The last state of each target.
+    private var known: [TargetID: ServerUpdate] = [:]
     private var running: HookProcess?
     private var isEnding = false
 
@@ -39,12 +41,19 @@ final class Hooks {
 
     /// Handles a numbered record: a hook runs if it is a change.
     func receive(_ record: Record) {
-        guard !isEnding, HookEnvironment.isChange(record) else { return }
+        guard !isEnding, !isOfPendingOnly(record), HookEnvironment.isChange(record) else { return }
         // For a hook, the count is the number of changes that it missed, not the number of records that the stream's reader
         // missed.
         var change = record
         change.superseded = 0
         waiting.push(change)
+    }
+
+    /// Returns whether a record reports nothing but a failure that does not change the status yet, or its end: no hook runs for it.
+    private func isOfPendingOnly(_ record: Record) -> Bool {
+        guard case .server(let id, let update) = record.event else { return false }
+        let former = known.updateValue(update, forKey: id)
+        return former.map { $0.pending?.name != update.pending?.name && $0.isSame(butPending: update) } ?? false
     }
 
     /// Adds the descriptors of the running hook.
@@ -101,5 +110,14 @@ final class Hooks {
 
     private static func describe(_ code: Int32) -> String {
         code > 128 && code <= 128 + 64 ? "ended by signal \(code - 128)" : "failed with exit code \(code)"
+    }
+}
+
+extension ServerUpdate {
+    /// Returns whether an update has the same status, cause, address, interface and flags.
+    fileprivate func isSame(butPending other: ServerUpdate) -> Bool {
+        state == other.state && cause?.name == other.cause?.name && address == other.address
+            && interface?.name == other.interface?.name
+            && isFlapping == other.isFlapping && isPaused == other.isPaused
     }
 }

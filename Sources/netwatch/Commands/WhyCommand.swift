@@ -37,9 +37,10 @@ struct WhyCommand: ParsableCommand {
         }
         let rule = try failure.rule()
         let endpoints = try targets.endpoints(network)
-        let settings = try targets.levels.applied(
+        var settings = try targets.levels.applied(
             to: ProbeSettings(
                 timeout: try targets.timeout(), families: try network.families(), interface: network.interface))
+        settings.countsConfirmations = true
         let canary = try canary.target(settings, network)
         let writer = WhyWriter(output.quiet ? nil : try StandardOutput(), output, isList: targets.file != nil)
         let examination = try TargetExamination(configuration, settings, canary: canary)

@@ -364,7 +364,8 @@ private let second: Int64 = 1_000_000_000
         var site = Site(limit: 8_000)
         try site.add(0..<1_000, scheme: "http")
         site.delay = { _ in nil }
-        site.run(for: 7 * second)
+        // Two probes of three seconds, and up to two intervals.
+        site.run(for: 24 * second)
         #expect(site.states.values.allSatisfy { $0 != .unknown })
         #expect(site.mostRunning > 1_000)
     }

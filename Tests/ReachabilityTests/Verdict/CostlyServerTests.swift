@@ -25,25 +25,29 @@ import Testing
         return target.at(time, .probe(result))
     }
 
-    @Test func `it is confirmed a second later, and then probed once a minute until its handshake costs less`() throws {
+    @Test func `it is examined a second later, and once down probed once a minute until its handshake costs less`() throws {
         var target = try target(interval: .seconds(5))
         _ = end(1, excess: "sends too much", in: &target, at: 5)
         expectEqual(target.tickDue, 1_000)
         _ = target.at(1_000, .tick)
         _ = target.at(1_000, .route(to: "192.0.2.1"))
-        expectEqual(end(2, excess: "sends too much", in: &target, at: 1_005).last, "down tls/excessive-cost 192.0.2.1 eth0")
+        _ = end(2, excess: "sends too much", in: &target, at: 1_005)
+        expectEqual(target.tickDue, 5_000)
+        _ = target.at(5_000, .tick)
+        _ = target.at(5_000, .route(to: "192.0.2.1"))
+        expectEqual(end(3, excess: "sends too much", in: &target, at: 5_005).last, "down tls/excessive-cost 192.0.2.1 eth0")
         expectEqual(target.cause?.detail, "192.0.2.1 sends too much")
         expectEqual(target.tickDue, 60_000)
         _ = target.at(60_000, .tick)
         _ = target.at(60_000, .route(to: "192.0.2.1"))
-        _ = end(3, excess: "sends too much", in: &target, at: 60_005)
+        _ = end(4, excess: "sends too much", in: &target, at: 60_005)
         expectEqual(target.tickDue, 120_000)
         _ = target.at(120_000, .tick)
         _ = target.at(120_000, .route(to: "192.0.2.1"))
-        _ = end(4, excess: nil, in: &target, at: 120_005)
+        _ = end(5, excess: nil, in: &target, at: 120_005)
         // The recovery is confirmed, and the interval is the target's own again.
-        var (time, id): (Int64, UInt64) = (target.tickDue ?? 0, 5)
-        while target.machine.verdict.state != .up, id < 9 {
+        var (time, id): (Int64, UInt64) = (target.tickDue ?? 0, 6)
+        while target.machine.verdict.state != .up, id < 10 {
             _ = target.at(time, .tick)
             _ = target.at(time, .route(to: "192.0.2.1"))
             _ = end(id, excess: nil, in: &target, at: time + 5)

@@ -14,7 +14,7 @@ private let third = "192.0.2.3"
 
     /// A target that has just begun the attempt with the next number to the first address.
     private func target(
-        _ addresses: String..., url: String = "http://a.example/", settings: ProbeSettings = ProbeSettings()
+        _ addresses: String..., url: String = "http://a.example/", settings: ProbeSettings = Transcript.unscheduled()
     ) throws -> Transcript {
         var target = try Transcript(url, settings)
         target.allowsSurvey = true

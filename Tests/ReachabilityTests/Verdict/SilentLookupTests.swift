@@ -156,7 +156,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
     @Test func `a gateway that has silenced the name servers is examined again by the next lookup, until names are resolved`()
         throws
     {
-        var target = try named(ProbeSettings(failAfter: 2))
+        var target = try named(Transcript.unscheduled())
         target.hostState = hop(.silent)
         for (start, id) in [(0, 1), (2_650, 2)] as [(Int64, UInt64)] {
             if start > 0 { expectEqual(target.at(start, .tick), ["resolve \(id) server.example"]) }

@@ -76,7 +76,7 @@ import Testing
 
     // MARK: The verdict
 
-    private func target(_ settings: ProbeSettings = ProbeSettings(interval: .seconds(20))) throws -> Transcript {
+    private func target(_ settings: ProbeSettings = Transcript.unscheduled(interval: .seconds(20))) throws -> Transcript {
         var target = try Transcript("http://\(Self.address)/", settings)
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: Self.address))

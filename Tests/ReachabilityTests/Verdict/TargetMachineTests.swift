@@ -48,7 +48,7 @@ private let server = "192.0.2.1"
         expectEqual(target.tickDue, 40_000)
     }
 
-    @Test func `a first refusal is confirmed at once, and the second one is published`() throws {
+    @Test func `a first refusal is examined at once, and the next one of the schedule is published`() throws {
         var target = try up()
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: server))
@@ -56,10 +56,14 @@ private let server = "192.0.2.1"
         expectEqual(target.tickDue, 10_002)
         expectEqual(target.at(10_002, .tick), ["route? 192.0.2.1"])
         expectEqual(target.at(10_002, .route(to: server)), ["connect 3 192.0.2.1"])
-        expectEqual(target.at(10_003, .failed(3, .connectionRefused)), ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+        expectEqual(target.at(10_003, .failed(3, .connectionRefused)), ["report tcp/refused"])
+        expectEqual(target.tickDue, 20_000)
+        _ = target.at(20_000, .tick)
+        _ = target.at(20_000, .route(to: server))
+        expectEqual(target.at(20_001, .failed(4, .connectionRefused)), ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
         expectEqual(target.cause?.evidence["errno"], .text("ECONNREFUSED"))
         expectEqual(target.cause?.evidence["gateway"], .text("10.0.0.1"))
-        expectEqual(target.tickDue, 20_000)
+        expectEqual(target.tickDue, 30_000)
     }
 
     @Test func `silence is confirmed 3.1 seconds after its start`() throws {
@@ -103,15 +107,15 @@ private let server = "192.0.2.1"
         expectEqual(target.tickDue, 20_000)
     }
 
-    @Test func `recover-after counts successes, at most a second apart`() throws {
+    @Test func `recover-after counts successes of the schedule`() throws {
         var target = try Transcript("192.0.2.1:443", ProbeSettings(recoverAfter: 2))
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: server))
         expectEqual(target.at(5, .connected(1)), ["report ok"])
-        expectEqual(target.tickDue, 1000)
-        _ = target.at(1000, .tick)
-        _ = target.at(1000, .route(to: server))
-        expectEqual(target.at(1005, .connected(2)), ["report ok", "up 192.0.2.1 eth0"])
+        expectEqual(target.tickDue, 10_000)
+        _ = target.at(10_000, .tick)
+        _ = target.at(10_000, .route(to: server))
+        expectEqual(target.at(10_005, .connected(2)), ["report ok", "up 192.0.2.1 eth0"])
     }
 
     @Test func `another cause of the same target state is published after as many equal results`() throws {
@@ -124,11 +128,12 @@ private let server = "192.0.2.1"
             return target.at(time, .failed(number, error))
         }
         expectEqual(fail(10_000, .connectionRefused), ["report tcp/refused"])
-        expectEqual(fail(11_000, .connectionRefused), ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
-        expectEqual(fail(20_000, .connectionReset), ["report tcp/reset"])
-        expectEqual(fail(30_000, .connectionRefused), ["report tcp/refused"])
-        expectEqual(fail(40_000, .connectionReset), ["report tcp/reset"])
-        expectEqual(fail(50_000, .connectionReset), ["report tcp/reset", "down tcp/reset 192.0.2.1 eth0"])
+        expectEqual(fail(10_001, .connectionRefused), ["report tcp/refused"])
+        expectEqual(fail(20_000, .connectionRefused), ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
+        expectEqual(fail(30_000, .connectionReset), ["report tcp/reset"])
+        expectEqual(fail(40_000, .connectionRefused), ["report tcp/refused"])
+        expectEqual(fail(50_000, .connectionReset), ["report tcp/reset"])
+        expectEqual(fail(60_000, .connectionReset), ["report tcp/reset", "down tcp/reset 192.0.2.1 eth0"])
     }
 
     @Test func `a change of cause keeps the state's beginning`() throws {

@@ -7,7 +7,7 @@ private let server = "192.0.2.1"
 
 /// Loss and return of the route to a target.
 @Suite struct TargetPathTests {
-    private func up(_ settings: ProbeSettings = ProbeSettings()) throws -> Transcript {
+    private func up(_ settings: ProbeSettings = Transcript.unscheduled()) throws -> Transcript {
         var target = try Transcript("192.0.2.1:443", settings)
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: server))

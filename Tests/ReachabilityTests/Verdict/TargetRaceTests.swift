@@ -5,7 +5,7 @@ import Testing
 
 /// Names, several addresses, and attempts that overlap.
 @Suite struct TargetRaceTests {
-    private func named(_ settings: ProbeSettings = ProbeSettings()) throws -> Transcript {
+    private func named(_ settings: ProbeSettings = Transcript.unscheduled()) throws -> Transcript {
         var target = try Transcript("server.example:443", settings)
         try #require(target.at(0, .begin) == ["initial unknown", "resolve 1 server.example"])
         return target

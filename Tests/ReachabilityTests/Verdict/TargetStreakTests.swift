@@ -13,7 +13,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         var target: Transcript
         var attempt: UInt64 = 0
 
-        init(_ settings: ProbeSettings = ProbeSettings()) throws {
+        init(_ settings: ProbeSettings = Transcript.unscheduled()) throws {
             target = try Transcript("192.0.2.1:443", settings)
             _ = target.at(0, .begin)
         }

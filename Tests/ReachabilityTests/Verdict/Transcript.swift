@@ -16,12 +16,23 @@ struct Transcript {
     var beyond: WitnessBook.State?
     /// Whether further addresses are tried beside those that serve the probes.
     var allowsSurvey = false
+    /// Whether updates are listed that report only a failure that does not change the status yet, or its end.
+    var showsPending = false
     private var allowances: TargetMachine.Allowances { TargetMachine.Allowances(survey: allowsSurvey) }
     /// The complete effects of the last event.
     private(set) var effects: [TargetMachine.Effect] = []
 
-    init(_ endpoint: String, _ settings: ProbeSettings = ProbeSettings()) throws {
+    /// Without settings, each failed probe counts, so that two in a row give a verdict whenever they are: tests of causes need no schedule.
+    init(_ endpoint: String, _ settings: ProbeSettings? = nil) throws {
+        let settings = settings ?? Self.unscheduled()
         machine = TargetMachine(id: TargetID(0), endpoint: try Endpoint(endpoint), settings: settings, firstNumber: 1)
+    }
+
+    /// The default settings, with which each failed probe counts.
+    static func unscheduled(interval: Duration = .seconds(10)) -> ProbeSettings {
+        var settings = ProbeSettings(interval: interval)
+        settings.countsConfirmations = true
+        return settings
     }
 
     /// The state of this machine: lo (1), eth0 (2), wlan0 (3), tun0 (4), and its own address 10.0.0.2.
@@ -89,8 +100,18 @@ struct Transcript {
             effects += machine.handle(
                 .searched(request.hop, state), in: host.localState, at: Self.moment(milliseconds), allowing: allowances)
         }
-        return effects.compactMap(Self.line)
+        return effects.compactMap { effect in
+            guard case .publish(let update) = effect else { return Self.line(effect) }
+            defer { published = update }
+            let isOfPending = update.pending != nil || published?.pending != nil && Self.line(effect) == lastLine
+            if update.pending == nil { lastLine = Self.line(effect) }
+            return isOfPending && !update.isInitial && !showsPending ? nil : Self.line(effect)
+        }
     }
+
+    /// The last update, and the line of the last one without a pending failure.
+    private var published: ServerUpdate?
+    private var lastLine: String?
 
     private static func isSearch(_ effect: TargetMachine.Effect) -> Bool {
         if case .search = effect { true } else { false }
@@ -111,7 +132,7 @@ struct Transcript {
     var cause: Cause? {
         for effect in effects.reversed() {
             switch effect {
-            case .publish(let update): return update.cause
+            case .publish(let update): return update.pending ?? update.cause
             case .report(let report): return report.cause
             default: continue
             }
@@ -136,6 +157,7 @@ struct Transcript {
         case .readCounters(let interface): "counters? \(interface)"
         case .publish(let update):
             "\(update.isInitial ? "initial " : "")\(update.state.rawValue)" + word(update.cause)
+                + (update.pending.map { " pending" + word($0) } ?? "")
                 + (update.address.map { " \($0)" } ?? "") + (update.interface.map { " \($0.name)" } ?? "")
         case .report(let report): "report" + (report.cause == nil ? " ok" : word(report.cause))
         }

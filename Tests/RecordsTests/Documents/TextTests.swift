@@ -174,7 +174,7 @@ import Testing
             text,
             """
             netwatch 0.1.0 · this machine · 2026-08-02T12:00:00.000Z
-            times since then · ✓ works, ✗ fails, ? degraded or not known
+            times since then · ✓ works, ✗ fails, ? degraded, pending or not known
                +0.000s ✓ path satisfied  via eth0 (wired), IPv4 IPv6, gateway 192.0.2.1 fe80::1%eth0, DNS server 192.0.2.53
                          eth0  wired     routable  192.0.2.7/24 fe80::7/64
                          lo    loopback  carrier   127.0.0.1/8
@@ -185,6 +185,18 @@ import Testing
                          eth0  wired  no-carrier
               +1m03.5s ✗ 192.0.2.9:22  unreachable  link/no-carrier: eth0 has no carrier  (was up for 1m03s)
             """)
+    }
+
+    @Test func `a failure that does not change the status yet is pending, and not certain`() {
+        var live = LiveLines(header: Samples.header, style: TextStyle(isColored: false, isUnicode: true))
+        _ = live.lines(Record(event: Samples.hello))
+        let events = [Samples.server(pending: Samples.refused, at: 2), Samples.server(at: 3)]
+        expectEqual(
+            events.flatMap { live.lines(Record(event: $0)) },
+            [
+                "   +2.000s ? 192.0.2.9:22  up, pending  \(Samples.refused.sentence)",
+                "   +3.000s ✓ 192.0.2.9:22  up  1.25 ms from 192.0.2.9 via eth0 (wired)",
+            ])
     }
 
     @Test func `a terminal shows incidents of several targets`() {

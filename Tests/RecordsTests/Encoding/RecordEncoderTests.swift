@@ -45,15 +45,22 @@ import Testing
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
             + #""status":"up","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":1.25,"address":"192.0.2.9","family":4,"#
-            + #""interface":"eth0","interface_type":"wired","id":null,"flapping":false,"paused":false,"initial":false}"#
+            + #""interface":"eth0","interface_type":"wired","id":null,"pending":false,"flapping":false,"paused":false,"initial":false}"#
         expectEqual(Samples.text(Samples.server()), expected)
+    }
+
+    @Test func `a target with a failure that is pending has its cause and its status`() {
+        let text = Samples.text(Samples.server(pending: Samples.refused))
+        #expect(
+            text.contains(#""status":"up","cause":{"layer":"tcp","code":"refused""#) && text.contains(#""pending":true"#),
+            "\(text)")
     }
 
     @Test func `a target that is unknown has nulls`() {
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
             + #""status":"unknown","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":null,"address":null,"family":null,"#
-            + #""interface":null,"interface_type":null,"id":null,"flapping":false,"paused":false,"initial":true}"#
+            + #""interface":null,"interface_type":null,"id":null,"pending":false,"flapping":false,"paused":false,"initial":true}"#
         expectEqual(Samples.text(Samples.server(0, "192.0.2.9:22", .unknown, initial: true)), expected)
     }
 
@@ -113,7 +120,8 @@ import Testing
             "dns_servers", "expensive", "constrained", "gateways", "interfaces", "cause", "reasons", "suppressed", "consistent",
         ],
         .target: [
-            "target", "status", "cause", "since", "rtt_ms", "address", "family", "interface", "interface_type", "id", "flapping",
+            "target", "status", "cause", "since", "rtt_ms", "address", "family", "interface", "interface_type", "id", "pending",
+            "flapping",
             "paused", "initial",
         ],
         .probe: ["target", "ok", "rtt_ms", "address", "phases_ms", "cause"],
@@ -150,7 +158,7 @@ import Testing
         func text(_ identifier: String?) -> String {
             String(decoding: Samples.encoder.encode(Record(event: Samples.server(1), identifier: identifier)), as: UTF8.self)
         }
-        #expect(text("office").contains(#""interface_type":"wired","id":"office","flapping""#))
+        #expect(text("office").contains(#""interface_type":"wired","id":"office","pending":false,"flapping""#))
         #expect(text(nil).contains(#""id":null"#))
     }
 

@@ -38,7 +38,7 @@ import Testing
         }
         let local = lines(.local)
         expectEqual(local[0], "netwatch 0.1.0 · this machine · 2026-08-02T22:00:00.000+10:00")
-        expectEqual(local[1], "local times · ✓ works, ✗ fails, ? degraded or not known")
+        expectEqual(local[1], "local times · ✓ works, ✗ fails, ? degraded, pending or not known")
         expectEqual(
             Array(local.suffix(3)),
             [

@@ -16,6 +16,7 @@ import Testing
         Samples.hello, Samples.path(), Samples.path(Samples.satisfied, [.interfaceChanged, .addressesChanged], at: 2),
         Samples.server(0, initial: true), Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused, at: 4),
         Samples.server(1, "https://a.example/", .unknown), Samples.server(0, "192.0.2.9:22", .degraded, at: 9),
+        Samples.server(0, pending: Samples.refused, at: 10), Samples.server(1, "a:1", .unknown, pending: Samples.refused, at: 10),
         Samples.incident(3), Samples.incident(12, over: 62), Samples.incident(1), .resync(.overrun, Samples.moment(2)),
         .gap(from: Samples.moment(3), to: Samples.moment(60)),
     ]

@@ -64,6 +64,17 @@ import Testing
         expectEqual(directory.text("runs"), "path 5 4\ntarget 6 0\ntarget 7 0\n")
     }
 
+    @Test func `no hook runs for a failure that does not change the status, and for its end`() throws {
+        let directory = try ScratchDirectory()
+        let events = [
+            Samples.server(initial: true), Samples.server(pending: Samples.refused, at: 2), Samples.server(at: 3),
+            Samples.server(pending: Samples.refused, at: 4),
+            Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused, at: 5),
+        ]
+        try expectEqual(run(events, "echo $NETWATCH_STATUS $NETWATCH_SEQ >> \(directory.path)/runs"), [])
+        expectEqual(directory.text("runs"), "down 5\n")
+    }
+
     @Test func `a failed hook is reported`() throws {
         try expectEqual(run([Samples.path()], "exit 3"), ["--exec: 'exit 3' failed with exit code 3"])
         try expectEqual(
