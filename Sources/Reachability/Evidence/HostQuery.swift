@@ -6,11 +6,33 @@ package struct HostQuery: Hashable, Sendable {
     package var host: Neighbor.Key
     /// Whether the datagrams are bound to the interface (SO_BINDTOIFINDEX). The kernel chooses the route of others.
     package var isBound: Bool
+    /// The silent port of the host, if packets to and from it that this machine drops are to be counted; otherwise `nil`.
+    package var port: UInt16?
 
-    package init(_ host: Neighbor.Key, isBound: Bool) {
+    package init(_ host: Neighbor.Key, isBound: Bool, port: UInt16? = nil) {
         self.host = host
         self.isBound = isBound
+        self.port = port
     }
+}
+
+/// Whether this machine dropped SYN segments to a port, or the answers to them, as the counters of its network namespace show.
+package struct DropCount: Hashable, Sendable, Codable {
+    /// The place in this machine where the packets ended.
+    package enum Place: String, Hashable, Sendable, Codable {
+        /// The packet filter dropped the segments before they were sent.
+        case output
+        /// The packet filter dropped the answers.
+        case input
+        /// The answers came over an interface to which the route to their sender does not lead (strict `rp_filter`).
+        case reversePath = "rp_filter"
+    }
+
+    package var port: UInt16
+    /// `nil` if this machine dropped nothing.
+    package var place: Place?
+
+    package init(_ port: UInt16, _ place: Place?) { (self.port, self.place) = (port, place) }
 }
 
 /// The outcome of a query.
@@ -31,10 +53,14 @@ package struct HostReply: Hashable, Sendable, Codable {
     package var reporter: ProbeResult.Reporter?
     /// The question that was answered; `nil` without an answer, and in recordings of earlier versions, which asked by datagrams alone.
     package var question: HopAnswers.Question?
+    /// What this machine dropped at ``HostQuery/port``; `nil` if it was not counted.
+    package var drops: DropCount?
 
     package init(
-        _ outcome: Outcome, errno: Int32 = 0, reporter: ProbeResult.Reporter? = nil, to question: HopAnswers.Question? = nil
+        _ outcome: Outcome, errno: Int32 = 0, reporter: ProbeResult.Reporter? = nil, to question: HopAnswers.Question? = nil,
+        drops: DropCount? = nil
     ) {
+        self.drops = drops
         self.question = question
         self.outcome = outcome
         self.errno = errno

@@ -92,9 +92,9 @@ extension Fleet {
     mutating func ask(
         _ id: TargetID, _ request: HopBook.Request, _ snapshot: Kernel.Snapshot, at now: Moment
     ) -> [Effect] {
-        let (state, mustAsk) = hops.state(request, for: id, at: now.monotonicNanoseconds)
+        let (state, query) = hops.state(request, for: id, at: now.monotonicNanoseconds)
         if let state { return deliver(id, .host(request.query.host, state), snapshot, at: now) }
-        return mustAsk ? [.askHost(request.query)] : []
+        return query.map { [.askHost($0)] } ?? []
     }
 
     // MARK: Witnesses

@@ -34,12 +34,17 @@ struct HostProber: ~Copyable {
         var connection: Int32?
         /// Whether the reply is given, and only the answer to the connection is awaited.
         var hasReplied = false
+        /// The reply that waits for ``HostProber/counter``; `nil` if there is none.
+        var held: HostReply?
         var sent = 1
         var due: Int64
     }
 
     private var running: [UInt64: Running] = [:]
     private var next = HostProber.tokens.lowerBound
+    /// The count of packets that this machine drops, and the query to which it belongs. There is one at a time.
+    private var counter: DropCounter?
+    private var counted: UInt64?
 
     deinit {
         for query in running.values { Self.close(query) }
@@ -56,11 +61,25 @@ struct HostProber: ~Copyable {
     /// The time at which ``tick(on:now:)`` is due, in nanoseconds; `nil` if no query runs.
     var deadline: Int64? { running.values.map(\.due).min() }
 
-    /// Starts a query.
+    /// Starts a query. A reply with a count of dropped packets comes at its end.
     ///
     /// - Returns: the reply if it is known at once, otherwise `nil`.
     mutating func start(_ query: HostQuery, on loop: borrowing EventLoop, now: Int64) -> HostReply? {
         guard running.count < limit else { return HostReply(.refused, errno: EMFILE) }
+        let token = next
+        if query.port != nil, counted == nil {
+            counter = DropCounter(query)
+            if counter != nil { counted = token }
+        }
+        if let refusal = open(query, on: loop, now: now) {
+            if counted == token { _ = takeCount() }
+            return refusal
+        }
+        return nil
+    }
+
+    /// Sends the first datagram and the SYN. - Returns: the reply if the system refuses the datagram.
+    private mutating func open(_ query: HostQuery, on loop: borrowing EventLoop, now: Int64) -> HostReply? {
         let family = query.host.address.family
         let kind = Int32(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let socket = Glibc.socket(family == .v4 ? AF_INET : AF_INET6, kind, 0)
@@ -82,6 +101,12 @@ struct HostProber: ~Copyable {
         running[next] = Running(query: query, socket: socket, connection: connection, due: now.addingSaturated(Self.copyGap))
         next += 2
         return nil
+    }
+
+    private mutating func takeCount() -> DropCount? {
+        counted = nil
+        guard let counter = self.counter.take() else { return nil }
+        return counter.finish()
     }
 
     /// Opens the connection, whose token is the one after that of the datagrams.
@@ -115,13 +140,21 @@ struct HostProber: ~Copyable {
         if ready.token != token { return connectionReady(token, query, on: loop) }
         guard !query.hasReplied, let reply = reply(of: query) else { return nil }
         // The answer to the connection is known too if it comes: it is the one without a limit.
-        if reply.outcome == .answered, query.connection != nil {
+        if counted == token || reply.outcome == .answered && query.connection != nil {
             loop.remove(query.socket)
             running[token]?.hasReplied = true
         } else {
             finish(token, on: loop)
+            return (query.query, reply)
         }
-        return (query.query, reply)
+        return given(reply, to: token)
+    }
+
+    /// Returns a query with its reply, or keeps the reply until the packets are counted. An answer to the connection has precedence.
+    private mutating func given(_ reply: HostReply, to token: UInt64) -> (HostQuery, HostReply)? {
+        guard counted == token else { return running[token].map { ($0.query, reply) } }
+        if running[token]?.held == nil || reply.question == .connection { running[token]?.held = reply }
+        return nil
     }
 
     private mutating func connectionReady(
@@ -132,10 +165,12 @@ struct HostProber: ~Copyable {
         loop.remove(connection)
         Glibc.close(connection)
         running[token]?.connection = nil
-        if query.hasReplied { finish(token, on: loop) }
+        if query.hasReplied, counted != token { finish(token, on: loop) }
         guard case .destination = answer else { return nil }
+        let reply = HostReply(.answered, to: .connection)
+        if counted == token { return given(reply, to: token) }
         if !query.hasReplied { finish(token, on: loop) }
-        return (query.query, HostReply(.answered, to: .connection))
+        return (query.query, reply)
     }
 
     private func reply(of query: Running) -> HostReply? {
@@ -161,15 +196,19 @@ struct HostProber: ~Copyable {
         guard let deadline, deadline <= now else { return [] }
         var replies: [(HostQuery, HostReply)] = []
         for (token, query) in running.sorted(by: { $0.key < $1.key }) where query.due <= now {
-            if query.hasReplied {
+            let isCounted = counted == token
+            if isCounted { counter?.answersHaveArrived() }
+            if query.hasReplied, !isCounted {
                 finish(token, on: loop)
             } else if query.sent < Self.copies {
                 // A failure, for example by an error of the former datagram, makes the socket ready.
-                _ = send(query.socket, "", 1, 0)
+                if query.held == nil { _ = send(query.socket, "", 1, 0) }
                 running[token]?.sent += 1
                 running[token]?.due = now.addingSaturated(query.sent + 1 < Self.copies ? Self.copyGap : Self.patience)
             } else {
-                replies.append((query.query, reply(of: query) ?? HostReply(.silent)))
+                var reply = query.held ?? reply(of: query) ?? HostReply(.silent)
+                if isCounted { reply.drops = takeCount() }
+                replies.append((query.query, reply))
                 finish(token, on: loop)
             }
         }
@@ -180,6 +219,7 @@ struct HostProber: ~Copyable {
     mutating func closeAll() {
         for query in running.values { Self.close(query) }
         running = [:]
+        _ = takeCount()
     }
 
     private mutating func finish(_ token: UInt64, on loop: borrowing EventLoop) {

@@ -40,7 +40,8 @@ struct SystemFile {
             modified: nanoseconds(status.st_mtim), changed: nanoseconds(status.st_ctim))
     }
 
-    private static func contents(of path: String) -> [UInt8] {
+    /// Returns the bytes of a file, at most 16 MiB; none if it cannot be read.
+    static func contents(of path: String) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return [] }
         defer { close(descriptor) }

@@ -9,6 +9,7 @@ internal import Pacing
 /// | silence of a server on the link, and its neighbor entry was confirmed since the probe began, or its host has answered | the server |
 /// | silence, and nobody behind the first hop has answered | a component before the server |
 /// | silence of this machine itself, to datagrams too | this machine's packet filter |
+/// | silence, and two counts of the namespace's packets show where this machine dropped them (``DropCounter``) | this machine's packet filter, or `rp_filter` |
 extension FailedAttempt {
     /// Returns the first hop: the gateway, the on-link server itself, or for a tunnel without a gateway the unspecified address; `nil`
     /// for a destination on this machine.
@@ -101,6 +102,7 @@ extension FailedAttempt {
             let detail = "this machine's packet filter drops packets to \(address)"
             return Cause(.firewall, .localDrop, detail: detail, evidence: evidence)
         }
+        if let drop, drop.isConfirmed { return localDrop(at: drop.place, evidence) }
         if nextHop != nil {
             evidence["first_hop"] = .text(isFirstHopAlive ? "answered" : isFirstHopSilent ? "silent" : "unknown")
         }
@@ -135,6 +137,22 @@ extension FailedAttempt {
         // A gateway that has no route to one network reports so, and at most once a second.
         if let report = hop?.routeReport { return inferred(from: report, evidence) }
         return upstreamSilence(evidence, in: localState)
+    }
+
+    /// Returns the cause of packets that this machine has dropped, as its counters show.
+    private func localDrop(at place: DropCount.Place, _ evidence: [String: Cause.Evidence]) -> Cause {
+        var evidence = evidence
+        evidence["scope"] = .text("port")
+        evidence["place"] = .text(place.rawValue)
+        let subject = "port \(port) of \(hostText)"
+        let detail =
+            switch place {
+            case .output: "this machine's packet filter drops packets to \(subject)"
+            case .input: "this machine's packet filter drops the answers from \(subject)"
+            case .reversePath:
+                "this machine's rp_filter drops the answers from \(subject), because its route to them leads over another interface"
+            }
+        return Cause(.firewall, .localDrop, detail: detail, evidence: evidence)
     }
 
     /// Returns the cause of silence on the link if the kernel has found another host with the server's address since the failures began.

@@ -20,6 +20,8 @@ struct FailedAttempt: Hashable, Sendable {
     var host: HopBook.State?
     /// What is known about the way behind the first hop; `nil` if nobody was asked.
     var beyond: WitnessBook.State?
+    /// Where this machine dropped the packets; `nil` if nothing shows that it did.
+    var drop: FailureStreak.Drop?
     /// The packets that a tunnel carried during the probe; `nil` for other interfaces.
     var tunnel: LinkCounters?
     /// The start of the probe in nanoseconds; `nil` before the probe's end.

@@ -9,6 +9,13 @@ struct FailureStreak: Hashable, Sendable {
         let finding: Finding
     }
 
+    /// The place where this machine dropped the packets of a probe.
+    struct Drop: Hashable, Sendable {
+        let place: DropCount.Place
+        /// Whether two counts in a row agree.
+        let isConfirmed: Bool
+    }
+
     /// The time in nanoseconds after which a first hop that answers no queries is silent, rather than limited in its messages.
     ///
     /// Linux sends a client that sends a packet every second no message at all, for as long as that lasts. Within this time, the
@@ -19,12 +26,14 @@ struct FailureStreak: Hashable, Sendable {
     private var earlier: [IPAddress: Earlier] = [:]
     /// The findings that accuse the server by a witness.
     private var witnessed: [IPAddress: Earlier] = [:]
+    /// The places where this machine dropped packets by the last count, and whether the count before it agreed.
+    private var drops: [IPAddress: Drop] = [:]
     /// The start of the first probe that has failed, in nanoseconds; `nil` if none has.
     private(set) var began: Int64?
 
     /// Clears the causes at the end of a streak. A streak ends when the target is reached, when it has no route, or when the
     /// machine was suspended and may be on another network.
-    mutating func reset() { (earlier, witnessed, began) = ([:], [:], nil) }
+    mutating func reset() { (earlier, witnessed, drops, began) = ([:], [:], [:], nil) }
 
     /// Notes that a probe that began at this time has failed.
     mutating func begin(at time: Int64) { began = began ?? time }
@@ -35,9 +44,22 @@ struct FailureStreak: Hashable, Sendable {
         if !witnessed.isEmpty { witnessed = witnessed.filter { routes[$0.key] == $0.value.route } }
     }
 
+    /// Returns where this machine dropped the packets of a failed attempt, by its count and the one before; `nil` if nothing shows that it did.
+    /// A probe without a count keeps what is known.
+    mutating func drop(of failure: FailedAttempt) -> Drop? {
+        let address = failure.candidate.address
+        guard let count = failure.host?.reply?.drops, count.port == failure.port else { return drops[address] }
+        drops[address] = count.place.map { Drop(place: $0, isConfirmed: drops[address]?.place == $0) }
+        return drops[address]
+    }
+
     /// Returns the finding of a failure: its own, or the earlier one if the probe timed out. `isDown` is whether the server is accused now.
     mutating func finding(of failure: FailedAttempt, isDown: Bool, in localState: TargetMachine.LocalState) -> Finding {
-        let finding = failure.finding(in: localState)
+        var failure = failure
+        failure.drop = drop(of: failure)
+        var finding = failure.finding(in: localState)
+        // The next count confirms or refutes it.
+        if failure.drop?.isConfirmed == false { finding.isProvisional = true }
         let address = failure.candidate.address
         switch (finding.cause.layer, finding.cause.code) {
         case (.network, _) where finding.cause.evidence["inferred"] != nil: break

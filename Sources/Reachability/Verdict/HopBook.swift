@@ -32,6 +32,10 @@ struct HopBook: Sendable {
     static let revivalGap: Int64 = 1_000_000_000
     /// The time for which the link-layer address of an answering server is known without asking the kernel again, in nanoseconds.
     static let linkAddressLifetime: Int64 = 60_000_000_000
+    /// The minimum time between two counts of packets that this machine drops, in nanoseconds. They would disturb each other.
+    static let countGap: Int64 = 1_000_000_000
+    /// The time for which a host where this machine dropped packets has precedence for the next count, in nanoseconds.
+    private static let recountTime: Int64 = 10_000_000_000
     /// The maximum time until a reply, in nanoseconds. A query without a reply is then sent again.
     static let replyLimit: Int64 = 2_000_000_000
 
@@ -148,12 +152,17 @@ struct HopBook: Sendable {
     // The last reports of first hops that they have no route, and the time at which a target behind the hop has answered since the first.
     private var routeReports: [Neighbor.Key: (last: Report, answered: Int64?)] = [:]
 
+    /// The time of the last count of packets that this machine drops.
+    private var lastCount: Int64?
+    /// The host where one count has shown drops, which the next one must confirm, and the time of the first.
+    private var recount: (host: Neighbor.Key, since: Int64)?
+
     /// The number of hosts of which something is known.
     var hostCount: Int { records.count }
 
-    /// Returns the state of a host if it is known; `nil` if the target must wait for a reply. `mustAsk` is true if a query must be
-    /// sent.
-    mutating func state(_ request: Request, for target: TargetID, at now: Int64) -> (state: State?, mustAsk: Bool) {
+    /// Returns the state of a host if it is known; `nil` if the target must wait for a reply. `query` is the query that must be sent; `nil` for
+    /// none.
+    mutating func state(_ request: Request, for target: TargetID, at now: Int64) -> (state: State?, query: HostQuery?) {
         let host = request.query.host
         if records.count >= Self.recordLimit { records = records.filter { !$0.value.waiting.isEmpty } }
         var record = records.removeValue(forKey: host) ?? Record()
@@ -161,15 +170,25 @@ struct HopBook: Sendable {
             record.lastDrawn = now
             records[host] = record
         }
-        if let state = state(record, request, at: now) { return (state, false) }
+        if let state = state(record, request, at: now) { return (state, nil) }
         record.waiting.append((target, request))
         if record.reply == nil, let asked = record.lastAsked, now - asked < Self.replyLimit {
             // Another target's packets have been drawing messages too.
             if record.waiting[0].target != target { record.drawnBefore = now }
-            return (nil, false)
+            return (nil, nil)
         }
         (record.lastAsked, record.reply, record.drawnBefore) = (now, nil, record.lastDrawn)
-        return (nil, true)
+        return (nil, counting(request, at: now))
+    }
+
+    /// Returns the query of a request. With it, the packets are counted that this machine drops at the silent port, for one host at a time.
+    private mutating func counting(_ request: Request, at now: Int64) -> HostQuery {
+        var query = request.query
+        guard query.host.address == request.address, lastCount.map({ now - $0 >= Self.countGap }) ?? true else { return query }
+        if let recount, now - recount.since >= Self.recountTime { self.recount = nil }
+        guard recount.map({ $0.host == query.host }) ?? true else { return query }
+        (lastCount, query.port) = (now, request.port)
+        return query
     }
 
     // A connection over the host is not enough: the host is asked too.
@@ -239,6 +258,10 @@ struct HopBook: Sendable {
 
     /// Stores the reply of a host. Returns the targets that waited for it, with its state, in order.
     mutating func take(_ query: HostQuery, _ reply: HostReply, at now: Int64) -> [(target: TargetID, state: State)] {
+        if let drops = reply.drops {
+            // The second count that shows drops confirms the first.
+            recount = drops.place == nil || recount?.host == query.host ? nil : (query.host, now)
+        }
         guard var record = records[query.host] else { return [] }
         let waiting = record.waiting
         record.waiting = []

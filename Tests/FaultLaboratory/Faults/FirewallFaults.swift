@@ -1,7 +1,22 @@
 import NetworkLab
 
 extension Fault {
-    static let firewallFaults = forFamilies { family in
+    static let firewallFaults = filterFaults + [reversePathFault]
+
+    /// The route to the server leads over another interface than its answers.
+    private static let reversePathFault = Fault.during(
+        "strict rp_filter drops the answers", FaultNetwork.Family.ipv4.target(FaultNetwork.Family.ipv4.server),
+        prepare: {
+            try $0.addSecondUplink()
+            for scope in ["all", "v0", "v1"] { try $0.client.set("ipv4.conf.\(scope).rp_filter", "1") }
+        },
+        expect: .unreachable("firewall/local-drop", ["scope": "port", "place": "rp_filter"], within: ExpectedVerdict.silent)
+    ) {
+        let family = FaultNetwork.Family.ipv4
+        try $0.client.ip("route add \(family.server) via \(family.gateway(2)) dev v1 src \(family.client())")
+    }
+
+    private static let filterFaults = forFamilies { family in
         let target = family.target(family.server)
         let ip = family.protocolName
         let isDropped = ExpectedVerdict.unreachable(

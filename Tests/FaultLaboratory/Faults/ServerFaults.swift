@@ -5,6 +5,10 @@ extension Fault {
         let target = family.target(family.server)
         // The server's host answers datagrams to another port.
         let timeout = ExpectedVerdict.down("tcp/timeout", ["host": "answered"], within: ExpectedVerdict.silent)
+        // Two counts must agree.
+        func drop(_ place: String) -> ExpectedVerdict {
+            .unreachable("firewall/local-drop", ["scope": "port", "place": place], within: ExpectedVerdict.silent)
+        }
         return [
             .during("port closed, \(family.rawValue)", target, expect: .down("tcp/refused")) { $0.closeServer() },
             .during(
@@ -22,8 +26,14 @@ extension Fault {
             .naming("a second target in another network would tell them apart"),
             .during(
                 "this machine drops one TCP port, \(family.rawValue)", target,
-                expect: timeout
-            ) { try $0.client.filter(.output, "tcp dport \(FaultNetwork.port) drop") },
+                expect: drop("output")
+            ) { try $0.client.filter(.output, "tcp dport \(FaultNetwork.port) drop") }
+            .seenByStatus(),
+            .during(
+                "this machine drops the answers from one TCP port, \(family.rawValue)", target,
+                expect: drop("input")
+            ) { try $0.client.filter(.input, "tcp sport \(FaultNetwork.port) drop") }
+            .seenByStatus(),
             .during(
                 "server drops the SYN, gateway answers no questions, \(family.rawValue)", target,
                 prepare: { try hideGateway($0, family) },
@@ -50,7 +60,7 @@ extension Fault {
             .during(
                 "this machine drops one of its own TCP ports, \(family.rawValue)", family.target(family.client()),
                 prepare: { try $0.hold($0.client.serve(port: FaultNetwork.port)) },
-                expect: .down("tcp/timeout", ["host": "answered"], within: ExpectedVerdict.silent)
+                expect: drop("input")
             ) { try $0.client.filter(.input, "tcp dport \(FaultNetwork.port) drop") },
             .fromStart(
                 "the target is \(family == .ipv4 ? "0.0.0.0" : "::")", family.target(family == .ipv4 ? "0.0.0.0" : "::"),

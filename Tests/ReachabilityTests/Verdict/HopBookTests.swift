@@ -18,15 +18,15 @@ import Testing
 
     @Test func `many targets share one query, and all receive its reply`() {
         var book = HopBook()
-        #expect(book.state(request(since: 0), for: TargetID(1), at: 10) == (nil, true))
-        #expect(book.state(request(since: 5), for: TargetID(2), at: 11) == (nil, false))
+        #expect(book.state(request(since: 0), for: TargetID(1), at: 10) == (nil, Self.query))
+        #expect(book.state(request(since: 5), for: TargetID(2), at: 11) == (nil, nil))
         let states = book.take(Self.query, HostReply(.answered), at: 20)
         expectEqual(states.map(\.target), [TargetID(1), TargetID(2)])
         #expect(states.allSatisfy { $0.state.isAlive && $0.state.hasAnswered })
         // A probe that began before the answer needs no query; a later one does.
         let known = book.state(request(since: 15), for: TargetID(3), at: Self.second)
-        #expect(known.state?.isAlive == true && !known.mustAsk)
-        #expect(book.state(request(since: 21), for: TargetID(3), at: Self.second).mustAsk)
+        #expect(known.state?.isAlive == true && known.query == nil)
+        #expect(book.state(request(since: 21), for: TargetID(3), at: Self.second).query != nil)
     }
 
     @Test func `a hop that has answered and is silent now is silent, one that never answered is not`() {
@@ -128,7 +128,7 @@ import Testing
         var book = HopBook()
         _ = book.noteAlive(Self.gateway, by: .router, at: 6)
         let known = book.state(request(since: 6), for: TargetID(1), at: 7)
-        #expect(known.state?.isAlive == true && !known.mustAsk)
+        #expect(known.state?.isAlive == true && known.query == nil)
     }
 
     @Test func `the hop itself is asked even if another target answers over it, because this machine can answer in its name`() {
@@ -136,7 +136,7 @@ import Testing
         _ = book.noteAlive(Self.gateway, by: Self.neighbor, at: 0)
         _ = book.take(Self.query, HostReply(.answered), at: 1)
         _ = book.noteAlive(Self.gateway, by: Self.neighbor, at: Self.second)
-        #expect(book.state(request(since: Self.second), for: TargetID(1), at: Self.second).mustAsk)
+        #expect(book.state(request(since: Self.second), for: TargetID(1), at: Self.second).query != nil)
         let state = book.take(Self.query, HostReply(.silent), at: 2 * Self.second).first?.state
         #expect(state?.isSilent == true && state?.isUsed == true)
     }
@@ -161,9 +161,9 @@ import Testing
 
     @Test func `a query without a reply is sent again after two seconds`() {
         var book = HopBook()
-        #expect(book.state(request(since: 0), for: TargetID(1), at: 0).mustAsk)
-        #expect(!book.state(request(since: 0), for: TargetID(2), at: Self.second).mustAsk)
-        #expect(book.state(request(since: 0), for: TargetID(3), at: 2 * Self.second).mustAsk)
+        #expect(book.state(request(since: 0), for: TargetID(1), at: 0).query != nil)
+        #expect(book.state(request(since: 0), for: TargetID(2), at: Self.second).query == nil)
+        #expect(book.state(request(since: 0), for: TargetID(3), at: 2 * Self.second).query != nil)
     }
 
     @Test func `a report counts for other targets of its network behind the same hop, for 30 seconds`() {
@@ -355,5 +355,40 @@ import Testing
         // A target in a third network answers: the gateway has a route there.
         let other = HopBook.Proof.target(IPAddress(v4: 0xc633_6407), port: 80)
         expectNil(inferred { _ = $0.noteAlive(Self.gateway, by: other, at: 2 * Self.second) })
+    }
+
+    // MARK: Packets that this machine drops
+
+    /// The port of which packets are counted by the query for a target's host at a time; 0 if they are not, `nil` without a query.
+    private func counted(_ book: inout HopBook, _ host: UInt32, port: UInt16 = 443, at time: Int64) -> UInt16? {
+        let address = IPAddress(v4: host)
+        let request = HopBook.Request(
+            query: HostQuery(Neighbor.Key(interface: 2, address: address), isBound: false), since: time, address: address,
+            port: port,
+            hop: Self.gateway)
+        return book.state(request, for: TargetID(Int(host & 255)), at: time).query.map { $0.port ?? 0 }
+    }
+
+    @Test func `drops are counted for one host a second, and not for a first hop`() {
+        var book = HopBook()
+        expectEqual(book.state(request(since: 0), for: TargetID(9), at: 0).query, Self.query)
+        expectEqual(counted(&book, 0xc000_0201, at: 0), 443)
+        expectEqual(counted(&book, 0xc000_0202, at: 1), 0)
+        expectEqual(counted(&book, 0xc000_0203, port: 80, at: HopBook.countGap), 80)
+    }
+
+    @Test func `after a count with drops the same host is counted next, for ten seconds`() {
+        var book = HopBook()
+        let host = HostQuery(Neighbor.Key(interface: 2, address: IPAddress(v4: 0xc000_0201)), isBound: false, port: 443)
+        _ = counted(&book, 0xc000_0201, at: 0)
+        _ = book.take(host, HostReply(.silent, drops: DropCount(443, .output)), at: Self.second)
+        expectEqual(counted(&book, 0xc000_0202, at: 2 * Self.second), 0)
+        expectEqual(counted(&book, 0xc000_0201, at: 3 * Self.second), 443)
+        _ = book.take(host, HostReply(.silent, drops: DropCount(443, .output)), at: 4 * Self.second)
+        expectEqual(counted(&book, 0xc000_0203, at: 5 * Self.second), 443)
+        // Without a second count, others have their turn after that time.
+        _ = book.take(host, HostReply(.silent, drops: DropCount(443, .output)), at: 6 * Self.second)
+        expectEqual(counted(&book, 0xc000_0204, at: 15 * Self.second), 0)
+        expectEqual(counted(&book, 0xc000_0205, at: 16 * Self.second), 443)
     }
 }
