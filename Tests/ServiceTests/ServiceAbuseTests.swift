@@ -56,12 +56,12 @@ import Testing
                 isComplete ? "1" : "5",
             ], on: host, input: .pipe)
         guard try client.nextLine() == "ready" else { throw LabError(client.ending) }
-        var (peak, slowest) = (before, 0.0)
+        var (peak, times) = (before, [Double]())
         // Each target is probed once a second. The clients go on until each has been probed so many times, however busy the machine is.
         let deadline = ContinuousClock.now + .seconds(seconds + (isComplete ? 5 : 120))
         while try probes(service) < began + seconds * Self.targets {
             guard ContinuousClock.now < deadline else { throw LabError("the targets are not probed") }
-            slowest = max(slowest, try secondsOfHealth(service))
+            times.append(try secondsOfHealth(service))
             peak = max(peak, try memory("VmRSS", of: service))
             usleep(200_000)
         }
@@ -72,8 +72,7 @@ import Testing
         let heap = try awaitHeap(service, atMost: heapBefore + Self.remainder)
         #expect(heap <= heapBefore + Self.remainder, "\(heapBefore) kB of heap before, \(heap) kB after")
         print("\(abuse): \(before) kB before, \(peak) kB at the peak; heap \(heapBefore) kB before, \(heap) kB after")
-        print("\(abuse): health within \(Int(slowest * 1_000)) ms")
-        if isComplete { #expect(slowest <= Self.healthLimit, "health took \(slowest) s") }
+        check(times, "\(abuse)", isComplete)
         #expect(try service.program.isRunning)
     }
 
@@ -90,18 +89,29 @@ import Testing
         try awaitProbes(service, atLeast: count)
         let client = try Program(
             ["/usr/bin/python3", "-c", Self.streamScript, service.address, "\(streams)", "\(count)"], on: host, output: .file)
-        var slowest = 0.0
-        while try client.isRunning { slowest = max(slowest, try secondsOfHealth(service)) }
+        var times: [Double] = []
+        while try client.isRunning { times.append(try secondsOfHealth(service)) }
         try expectEqual(client.wait(), 0, "\(client.ending)")
         expectEqual(client.output, "\(streams) streams with \(count) targets\n")
-        print("streams: health within \(Int(slowest * 1_000)) ms")
-        if isComplete { #expect(slowest <= Self.healthLimit, "health took \(slowest) s") }
+        check(times, "streams", isComplete)
     }
 
     // MARK: Steps
 
-    /// The time in seconds within which the service answers for its state, whatever its clients do, if nothing else uses the machine.
+    /// The time in seconds within which the service answers for its state, whatever its clients do.
     private static let healthLimit = 0.1
+
+    /// Prints the times in which the service has answered for its state, and in the complete test requires the limit of 95 of 100 of them. Other
+    /// programs may stop any of them for a moment.
+    private func check(_ times: [Double], _ name: String, _ isComplete: Bool) {
+        let times = times.sorted()
+        guard let slowest = times.last else { return }
+        let usual = times[(times.count - 1) * 95 / 100]
+        print("\(name): health within \(Int(usual * 1_000)) ms, once \(Int(slowest * 1_000)) ms")
+        if isComplete {
+            #expect(usual <= Self.healthLimit && slowest <= 10 * Self.healthLimit, "health took \(times.suffix(5)) s")
+        }
+    }
 
     /// Asks for the state of the service, and returns the seconds from the connection to the complete answer.
     private func secondsOfHealth(_ service: ServiceProgram) throws -> Double {
