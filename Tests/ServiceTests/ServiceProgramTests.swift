@@ -82,7 +82,7 @@ import Testing
         _ = try service.program.nextLine { $0.contains(#""target":"127.0.0.1:2","status":"down""#) }
         try write("targets: ['127.0.0.1:1', '127.0.0.1:3'\n")
         try service.program.signal(SIGHUP)
-        try Self.await { service.program.standardError.contains("the former configuration stays") }
+        try Self.await { service.program.standardError.contains("keeping the previous configuration") }
         #expect(service.program.standardError.contains("netwatch.yaml:"), "\(service.program.standardError)")
         try Self.await { try get(service, "/").contains("netwatch.yaml:") }
         #expect(try get(service, "/").contains("127.0.0.1:2"))
@@ -92,13 +92,52 @@ import Testing
         try write("targets: ['127.0.0.1:2']\n")
         #expect(try host.run("curl", "-s", "-i", "-X", "POST", "http://\(service.address)/-/reload").hasPrefix("HTTP/1.1 200"))
         try Self.await { try get(service, "/api/v1/status").contains(#""total":1"#) }
-        expectEqual(service.program.standardError.components(separatedBy: "the former configuration stays").count, 3)
+        expectEqual(service.program.standardError.components(separatedBy: "keeping the previous configuration").count, 3)
+    }
+
+    @Test func `a reload of an empty file removes no target until it is confirmed`() throws {
+        let service = try start("targets: ['127.0.0.1:1', '127.0.0.1:2', '127.0.0.1:3']\n")
+        _ = try service.program.nextLine { $0.contains(#""target":"127.0.0.1:3","status":"down""#) }
+        func reload(_ query: String = "") throws -> String {
+            try host.run("curl", "-s", "-i", "-X", "POST", "http://\(service.address)/-/reload\(query)")
+        }
+        func total() throws -> String {
+            String(try get(service, "/api/v1/status").components(separatedBy: #""total":"#)[1].prefix(1))
+        }
+        try write("")
+        for query in ["", "?confirm=2"] {
+            let answer = try reload(query)
+            #expect(answer.hasPrefix("HTTP/1.1 409") && answer.contains(#""added":0,"removed":3,"changed":0"#), "\(answer)")
+        }
+        try service.program.signal(SIGHUP)
+        let refusal = "removes all 3 targets (+0 −3 ~0); to confirm it, send SIGHUP again after 5 s"
+        try Self.await { service.program.standardError.contains(refusal) }
+        try Self.await { try get(service, "/").contains("removes all 3 targets (+0 −3 ~0)") }
+        try expectEqual(total(), "3")
+        // Another file is another reload. A comment is enough.
+        try write("# soon\n")
+        try service.program.signal(SIGHUP)
+        try Self.await { service.program.standardError.components(separatedBy: refusal).count == 3 }
+        try expectEqual(total(), "3")
+        // The same signal confirms it after 5 s. Each one has a line.
+        func lines() -> Int { service.program.standardError.split(separator: "\n").count }
+        try Self.await {
+            let before = lines()
+            try service.program.signal(SIGHUP)
+            try Self.await { lines() > before }
+            return service.program.standardError.contains("the configuration was loaded: +0 −3 ~0")
+        }
+        try Self.await { try total() == "0" && !get(service, "/").contains("removes all 3 targets") }
+        try write("targets: ['127.0.0.1:4']\n")
+        #expect(try reload().contains("the configuration was loaded: +1 −0 ~0"))
+        try write("")
+        #expect(try reload("?confirm=1").contains("the configuration was loaded: +0 −1 ~0"))
     }
 
     @Test func `a reload that needs a restart names its keys in the response, on standard error and on the page`() throws {
         let service = try start("time_zone: UTC\n")
         try write("time_zone: Europe/Berlin\n")
-        let sentence = "the configuration was loaded; a restart is needed for time_zone"
+        let sentence = "the configuration was loaded: +0 −0 ~0; a restart is needed for time_zone"
         let answer = try host.run("curl", "-s", "-X", "POST", "http://\(service.address)/-/reload")
         expectEqual(answer.split(separator: "\n"), [sentence[...]], "\(answer)")
         #expect(service.program.standardError.contains(sentence))

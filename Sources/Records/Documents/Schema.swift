@@ -25,7 +25,9 @@ package enum Schema {
     /// All types of records: those of the monitor's streams, and `transfer`.
     package static let records = Record.Kind.allCases.map(\.rawValue) + ["transfer"]
     /// The documents of commands without a stream.
-    package static let documents = ["status", "probe_summary", "why", "why_targets", "service_status", "history", "report"]
+    package static let documents = [
+        "status", "probe_summary", "why", "why_targets", "service_status", "history", "report", "reload",
+    ]
     package static let identifier = "urn:netwatch:schema:v\(RecordFormat.version)"
 
     package static func encode() -> [UInt8] {

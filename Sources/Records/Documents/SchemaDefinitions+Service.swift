@@ -4,7 +4,21 @@ import Reachability
 /// The documents of the service: its history, its report, and the state of all its targets.
 extension Schema {
     static var service: Members {
-        [("service_status", serviceStatus), ("history", history), ("report", report), ("incident_state", .object(incident))]
+        [
+            ("service_status", serviceStatus), ("history", history), ("report", report), ("reload", reload),
+            ("incident_state", .object(incident)),
+        ]
+    }
+
+    private static var reload: Node {
+        .object([
+            ("v", .integer("The version of this format")),
+            ("ts", .date("When the configuration was loaded")),
+            ("added", .integer("The number of targets that the previous configuration did not have")),
+            ("removed", .integer("The number of targets that only the previous configuration had")),
+            ("changed", .integer("The number of targets with another address, description or setting")),
+            ("restart_keys", .array(.text(""), "The keys whose new values need a restart")),
+        ])
     }
 
     private static var serviceStatus: Node {

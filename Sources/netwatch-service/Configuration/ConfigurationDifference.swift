@@ -40,6 +40,22 @@ struct ConfigurationDifference: Hashable, Sendable {
         }
         removed = places.values.sorted()
     }
+
+    /// Returns the numbers of targets that a user added, removed and changed. A target with another name or group is a changed one, although its
+    /// probes continue.
+    func counts(from former: Configuration, to next: Configuration) -> ReloadCounts {
+        let renamed = retained.count { pair in
+            !former.targets[pair.former].isDescribed(as: next.targets[pair.next])
+        }
+        return ReloadCounts(added: added.count, removed: removed.count, changed: changed.count + renamed)
+    }
+}
+
+extension ConfiguredTarget {
+    /// Whether another target has the same description for people.
+    fileprivate func isDescribed(as other: ConfiguredTarget) -> Bool {
+        (name, group, className) == (other.name, other.group, other.className)
+    }
 }
 
 extension Configuration {

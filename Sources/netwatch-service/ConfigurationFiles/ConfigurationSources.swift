@@ -36,6 +36,8 @@ struct ConfigurationSources {
         var furtherProblems = 0
         /// The settings of the targets' probes, in the order of the targets.
         var settings: [ProbeSettings] = []
+        /// A number of this process that other files, or other contents of them, change.
+        var fingerprint = 0
     }
 
     /// Reads and checks all sources, also the files that targets need.
@@ -107,6 +109,7 @@ struct ConfigurationSources {
         do throws(ConfigurationProblem) {
             let text = try ConfigurationFile.text(path)
             loaded.files.append(path)
+            loaded.fingerprint = [loaded.fingerprint, path.hashValue, text.hashValue].hashValue
             return try YAMLDocument.parse(text) { .file(path, line: $0, column: $1) }
         } catch {
             problems.append(error)

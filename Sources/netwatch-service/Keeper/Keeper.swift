@@ -49,8 +49,10 @@ final class Keeper: Sendable {
     /// Reports a change of the recording.
     func recordingChanged(_ status: RecordingStatus) { mailbox.post(.recording(status)) }
 
-    /// Applies another configuration. `done` receives the keys that need a restart. The status for the service manager follows it.
-    func reload(_ reload: KeeperLoop.Reload, done: @escaping @Sendable ([String]) -> Void) { mailbox.post(.reload(reload, done)) }
+    /// Applies another configuration. `done` receives the result. The status for the service manager follows it.
+    func reload(_ reload: KeeperLoop.Reload, done: @escaping @Sendable (ReloadOutcome) -> Void) {
+        mailbox.post(.reload(reload, done))
+    }
 
     /// Shows that a configuration could not be loaded. The status for the service manager follows `done`.
     func reloadFailed(_ reason: String, done: @escaping @Sendable () -> Void) { mailbox.post(.reloadFailed(reason, done)) }

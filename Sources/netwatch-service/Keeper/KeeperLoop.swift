@@ -12,7 +12,9 @@ final class KeeperLoop {
         case recording(RecordingStatus)
         /// The monitor's loop has finished a turn.
         case monitorTurn
-        case reload(Reload, @Sendable ([String]) -> Void)
+        case reload(Reload, @Sendable (ReloadOutcome) -> Void)
+        /// The history has numbers for the targets of the first of ``reloads``.
+        case registered(Result<[Int], StoreError>)
         case reloadFailed(String, @Sendable () -> Void)
         /// The end of the history was withdrawn, and it continues with these ledgers.
         case withdrawn([Int: TargetLedger])
@@ -28,8 +30,9 @@ final class KeeperLoop {
     /// Another configuration.
     struct Reload: Sendable {
         var loaded: Loaded
-        /// The numbers of all its targets in the history.
-        var numbers: [Int]
+        /// A number that other contents of its files change.
+        var fingerprint = 0
+        var request = ReloadGuard.Request.signal
     }
 
     /// The time between two turns without a change, in nanoseconds.
@@ -51,6 +54,9 @@ final class KeeperLoop {
     private var watchdog: Watchdog?
     private var recording: RecordingStatus
     private var reloadProblem: String?
+    /// The reloads that were asked for, in their order. The first one waits for the history.
+    private var reloads: [(reload: Reload, done: @Sendable (ReloadOutcome) -> Void)] = []
+    private var reloadGuard = ReloadGuard()
     /// The configuration with which the service started, without targets, and the keys that have had other values since.
     private let first: Configuration
     private var restartKeys: [String] = []
@@ -108,7 +114,10 @@ final class KeeperLoop {
             perform(effects, at: now)
             checkpoint(at: now)
             feedWatchdog(at: now)
-            if isStopped { return }
+            if isStopped {
+                for (_, done) in reloads { done(.refused(Failure(ExitCode.unavailable, "the service ends"))) }
+                return
+            }
             let next = now.monotonicNanoseconds + Self.turnInterval
             _ = loop.wait(until: min(next, parts.state.deadline ?? next))
         }
@@ -151,8 +160,9 @@ final class KeeperLoop {
             asksMonitor = false
             watchdog?.finished(.monitor)
         case .reload(let reload, let done):
-            done(change(reload, at: now))
-            lastStatus = nil
+            reloads.append((reload, done))
+            if reloads.count == 1 { beginReload(at: now) }
+        case .registered(let numbers): finishReload(numbers, at: now)
         case .reloadFailed(let reason, let done):
             reloadProblem = reason
             done()
@@ -267,19 +277,55 @@ final class KeeperLoop {
 
     // MARK: Configurations
 
-    /// Applies another configuration. - Returns: the keys that need a restart since the start of the service.
-    private func change(_ reload: Reload, at now: Moment) -> [String] {
+    /// Begins the first reload: it is refused, or its targets receive numbers in the history.
+    private func beginReload(at now: Moment) {
+        guard let reload = reloads.first?.reload else { return }
+        let (present, next) = (parts.loaded.configuration, reload.loaded.configuration)
+        let counts = difference(to: reload.loaded).counts(from: present, to: next)
+        let refusal = reloadGuard.refusal(
+            counts, of: present.targets.count, fingerprint: reload.fingerprint, reload.request, at: now.monotonicNanoseconds)
+        if let refusal {
+            reloadProblem = refusal.sentence
+            return endReload(.unconfirmed(refusal), at: now)
+        }
+        parts.store.register(next.targets.map(HistoryStore.TargetNames.init)) { [mailbox] in mailbox.post(.registered($0)) }
+    }
+
+    private func finishReload(_ numbers: Result<[Int], StoreError>, at now: Moment) {
+        guard let reload = reloads.first?.reload else { return }
+        switch numbers {
+        case .success(let numbers):
+            let (present, difference) = (parts.loaded.configuration, difference(to: reload.loaded))
+            change(to: reload.loaded, difference, numbers, at: now)
+            let counts = difference.counts(from: present, to: reload.loaded.configuration)
+            endReload(.loaded(counts, restartKeys: restartKeys), at: now)
+        case .failure(let error):
+            reloadProblem = error.reason
+            endReload(.refused(Failure(keeping: error.reason, ExitCode.inputOutput)), at: now)
+        }
+    }
+
+    private func endReload(_ outcome: ReloadOutcome, at now: Moment) {
+        reloads.removeFirst().done(outcome)
+        lastStatus = nil
+        beginReload(at: now)
+    }
+
+    private func difference(to next: Loaded) -> ConfigurationDifference {
         let present = parts.loaded
-        let next = reload.loaded
-        let difference = ConfigurationDifference(
+        return ConfigurationDifference(
             from: (present.configuration, present.settings), to: (next.configuration, next.settings))
+    }
+
+    /// Applies another configuration.
+    private func change(to next: Loaded, _ difference: ConfigurationDifference, _ numbers: [Int], at now: Moment) {
         let former = (difference.removed + difference.changed.map(\.former)).map { parts.state.targets[$0].monitor }
         for target in former { parts.session.remove(target) }
         // After the monitor's next turn, no report of these targets follows.
         if !former.isEmpty { parts.session.withState { [intake = parts.intake] _ in former.forEach(intake.remove) } }
         let added = difference.added.map { place in
             KeeperState.NewTarget(
-                configured: next.configuration.targets[place], monitor: parts.session.newTarget(), number: reload.numbers[place],
+                configured: next.configuration.targets[place], monitor: parts.session.newTarget(), number: numbers[place],
                 bars: TargetBars(parts.state.frame))
         }
         let replacements = difference.changed.map { _ in parts.session.newTarget() }
@@ -294,7 +340,6 @@ final class KeeperLoop {
         parts.loaded = next
         reloadProblem = nil
         restartKeys = first.restartKeys(for: next.configuration)
-        return restartKeys
     }
 
     /// Returns the keys of a `path` record as JSON.

@@ -86,12 +86,12 @@ final class Service {
     /// Loads the configuration again. Standard error receives the result.
     func reload() {
         guard let keeper = running?.keeper else { return }
-        Self.reload(sources, history, keeper, manager, on: worker) { _ in }
+        Self.reload(.signal, sources, keeper, manager, on: worker) { _ in }
     }
 
     private static func reload(
-        _ sources: ConfigurationSources, _ history: OpenedHistory, _ keeper: Keeper, _ manager: ServiceManager, on worker: Worker,
-        _ done: @escaping @Sendable (ReloadOutcome) -> Void
+        _ request: ReloadGuard.Request, _ sources: ConfigurationSources, _ keeper: Keeper, _ manager: ServiceManager,
+        on worker: Worker, _ done: @escaping @Sendable (ReloadOutcome) -> Void
     ) {
         let finish: @Sendable (ReloadOutcome) -> Void = { outcome in
             manager.notify(.ready(status: outcome.sentence))
@@ -99,25 +99,17 @@ final class Service {
             StandardError.note(outcome.sentence)
             done(outcome)
         }
-        let refuse: @Sendable (Int32, String) -> Void = { code, reason in
-            keeper.reloadFailed(reason) { finish(.refused(Failure(code, "the former configuration stays: \(reason)"))) }
-        }
         worker.run {
             manager.notify(.reloading(monotonicMicroseconds: Clock.nanoseconds / 1_000))
             let loaded = sources.load()
-            if let problem = loaded.problems.first {
-                let further = loaded.problems.count + loaded.furtherProblems - 1
-                return refuse(
-                    ExitCode.configuration, "\(problem)" + (further > 0 ? ", and \(further) further errors" : ""))
+            guard let problem = loaded.problems.first else {
+                let next = KeeperLoop.Loaded(configuration: loaded.configuration, settings: loaded.settings)
+                return keeper.reload(
+                    .init(loaded: next, fingerprint: loaded.fingerprint, request: request), done: finish)
             }
-            history.store.register(loaded.configuration.targets.map(HistoryStore.TargetNames.init)) { result in
-                switch result {
-                case .success(let numbers):
-                    let next = KeeperLoop.Loaded(configuration: loaded.configuration, settings: loaded.settings)
-                    keeper.reload(.init(loaded: next, numbers: numbers)) { finish(.loaded(restartKeys: $0)) }
-                case .failure(let error): refuse(ExitCode.inputOutput, error.reason)
-                }
-            }
+            let further = loaded.problems.count + loaded.furtherProblems - 1
+            let reason = "\(problem)" + (further > 0 ? ", and \(further) further errors" : "")
+            keeper.reloadFailed(reason) { finish(.refused(Failure(keeping: reason, ExitCode.configuration))) }
         }
     }
 
@@ -160,7 +152,7 @@ final class Service {
 
     private func content(_ identity: MonitorIdentity, _ evidence: PresentEvidence, _ keeper: Keeper) -> WebContent {
         let (boards, events, renders) = (boards, events, renders)
-        let (sources, history, manager, worker) = (sources, history, manager, worker)
+        let (sources, manager, worker) = (sources, manager, worker)
         let pages = ServicePages(
             store: history.store, boards: boards, evidence: evidence, timeZone: history.timeZone, offset: history.offset)
         return WebContent(
@@ -170,9 +162,11 @@ final class Service {
                     version: CommandProgram.version, identity: identity, targets: board.targets.map(\.update.endpoint))
             },
             history: pages.history,
-            reload: {
+            reload: { confirmed in
                 await withCheckedContinuation { continuation in
-                    Self.reload(sources, history, keeper, manager, on: worker) { continuation.resume(returning: $0) }
+                    Self.reload(.post(confirmed: confirmed), sources, keeper, manager, on: worker) {
+                        continuation.resume(returning: $0)
+                    }
                 }
             },
             isHealthy: { boards.current().map { $0.isFresh(at: Clock.now) } ?? false },
@@ -187,4 +181,9 @@ extension Record {
         guard case .server(_, let update) = event else { return nil }
         return identifier ?? update.endpoint.text
     }
+}
+
+extension Failure {
+    /// Creates the failure of a reload.
+    init(keeping reason: String, _ code: Int32) { self.init(code, "keeping the previous configuration: \(reason)") }
 }

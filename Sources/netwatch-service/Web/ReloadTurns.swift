@@ -63,19 +63,34 @@ struct ReloadTurns: Hashable, Sendable {
 final class ReloadQueue: Sendable {
     private struct State: Sendable {
         var turns = ReloadTurns()
-        var waiting: [CheckedContinuation<ReloadOutcome, Never>] = []
+        var waiting: [Request] = []
+
+        /// Takes the first request, and those that confirm the same number. The others wait for the next load.
+        mutating func takeNext() -> [Request] {
+            guard let first = waiting.first else { return [] }
+            defer { waiting.removeAll { $0.confirmed == first.confirmed } }
+            return waiting.filter { $0.confirmed == first.confirmed }
+        }
     }
 
-    private let load: @Sendable () async -> ReloadOutcome
+    private struct Request: Sendable {
+        var confirmed: Int?
+        var continuation: CheckedContinuation<ReloadOutcome, Never>
+    }
+
+    private let load: @Sendable (_ confirmed: Int?) async -> ReloadOutcome
     private let state = Locked(State())
 
-    init(_ load: @escaping @Sendable () async -> ReloadOutcome) { self.load = load }
+    init(_ load: @escaping @Sendable (_ confirmed: Int?) async -> ReloadOutcome) { self.load = load }
 
-    /// Returns the outcome of a load that begins after this call.
-    func reload() async -> ReloadOutcome {
+    /// Loads the configuration. Only requests with the same number share a load.
+    ///
+    /// - Parameter confirmed: the number of removed targets that the user expects; `nil` without one.
+    /// - Returns: the outcome of a load that begins after this call.
+    func reload(confirmed: Int? = nil) async -> ReloadOutcome {
         await withCheckedContinuation { continuation in
             let step = state.withLock { state in
-                state.waiting.append(continuation)
+                state.waiting.append(Request(confirmed: confirmed, continuation: continuation))
                 return state.turns.request(at: Connections.now)
             }
             perform(step)
@@ -86,15 +101,17 @@ final class ReloadQueue: Sendable {
         switch step {
         case .begin:
             let requests = state.withLock { state in
-                defer { state.waiting = [] }
-                return state.waiting
+                let requests = state.takeNext()
+                // The turn of this load has begun, so this one follows its end.
+                if !state.waiting.isEmpty { _ = state.turns.request(at: Connections.now) }
+                return requests
             }
             Task { [self] in
                 let began = Connections.now
-                let outcome = await load()
+                let outcome = await load(requests.first?.confirmed)
                 let now = Connections.now
                 let next = state.withLock { $0.turns.end(work: now - began, at: now) }
-                for request in requests { request.resume(returning: outcome) }
+                for request in requests { request.continuation.resume(returning: outcome) }
                 perform(next)
             }
         case .wake(let time):

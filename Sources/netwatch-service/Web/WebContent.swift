@@ -12,7 +12,8 @@ struct WebContent: Sendable {
     /// Returns the document of a history query. The text is the query of the URL. It throws a ``WebProblem`` for the client.
     var history: @Sendable (_ query: String) throws -> PageDocument
     /// Loads the configuration again.
-    var reload: @Sendable () async -> ReloadOutcome
+    /// - Parameter confirmed: the number of removed targets that the user expects; `nil` without one.
+    var reload: @Sendable (_ confirmed: Int?) async -> ReloadOutcome
     /// Returns whether the service works.
     var isHealthy: @Sendable () -> Bool
     /// Returns whether the first results are there.
@@ -22,17 +23,21 @@ struct WebContent: Sendable {
 
 /// The result of loading the configuration again.
 enum ReloadOutcome: Hashable, Sendable {
-    /// The configuration is used. These keys need a restart.
-    case loaded(restartKeys: [String])
-    /// The former configuration stays.
+    /// The configuration is used. The keys need a restart.
+    case loaded(ReloadCounts, restartKeys: [String])
+    /// The previous configuration is kept, because the new one has an error.
     case refused(Failure)
+    /// The previous configuration is kept, because the new one removes many targets.
+    case unconfirmed(ReloadGuard.Refusal)
 
-    /// The line for standard error, and the body of a successful response.
+    /// The line for standard error and the service manager, and the body of a successful response.
     var sentence: String {
         switch self {
-        case .loaded(let keys) where keys.isEmpty: "the configuration was loaded"
-        case .loaded(let keys): "the configuration was loaded; a restart is needed for \(keys.joined(separator: ", "))"
-        case .refused(let failure): failure.message
+        case .loaded(let counts, let keys):
+            let restart = keys.isEmpty ? "" : "; a restart is needed for \(keys.joined(separator: ", "))"
+            return "the configuration was loaded: \(counts)\(restart)"
+        case .refused(let failure): return failure.message
+        case .unconfirmed(let refusal): return "keeping the previous configuration: \(refusal.sentence)"
         }
     }
 }

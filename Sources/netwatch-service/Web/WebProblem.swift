@@ -10,6 +10,7 @@ struct WebProblem: Error, Hashable {
         case methodNotAllowed = "method_not_allowed"
         case contentTooLarge = "content_too_large"
         case misdirectedRequest = "misdirected_request"
+        case conflict
         case unprocessable
         case headersTooLarge = "headers_too_large"
         case internalError = "internal_error"
@@ -21,6 +22,7 @@ struct WebProblem: Error, Hashable {
             case .forbidden: 403
             case .notFound: 404
             case .methodNotAllowed: 405
+            case .conflict: 409
             case .contentTooLarge: 413
             case .misdirectedRequest: 421
             case .unprocessable: 422
@@ -36,9 +38,11 @@ struct WebProblem: Error, Hashable {
     let detail: String
     /// The methods that the resource supports, for the field `Allow`; `nil` for other errors.
     let allow: String?
+    /// The changes of a reload that must be confirmed; `nil` for other errors.
+    let counts: ReloadCounts?
 
-    init(_ kind: Kind, _ detail: String, allow: String? = nil) {
-        (self.kind, self.detail, self.allow) = (kind, detail, allow)
+    init(_ kind: Kind, _ detail: String, allow: String? = nil, counts: ReloadCounts? = nil) {
+        (self.kind, self.detail, self.allow, self.counts) = (kind, detail, allow, counts)
     }
 
     /// Creates the error of a parameter that is not valid.
@@ -52,6 +56,7 @@ struct WebProblem: Error, Hashable {
         writer.object { writer in
             writer.member("error", kind.rawValue)
             writer.member("detail", detail)
+            counts?.write(to: &writer)
         }
         return writer.bytes
     }
@@ -62,5 +67,14 @@ struct WebProblem: Error, Hashable {
         if let allow { fields.append(("Allow", allow)) }
         if kind == .unavailable { fields.append(("Retry-After", "1")) }
         return fields
+    }
+}
+
+extension ReloadCounts {
+    /// Writes the members of a document.
+    func write(to writer: inout JSONWriter) {
+        writer.member("added", added)
+        writer.member("removed", removed)
+        writer.member("changed", changed)
     }
 }

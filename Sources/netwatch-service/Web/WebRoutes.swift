@@ -1,6 +1,8 @@
+import Console
 import NIOCore
 import NIOHTTP1
 import Reachability
+import Records
 
 /// The resources of the service. `Web/RequestCheck.swift` has accepted the request before.
 struct WebRoutes: Sendable {
@@ -72,7 +74,7 @@ struct WebRoutes: Sendable {
                 throw WebProblem(
                     .methodNotAllowed, "reloading changes something; use POST", allow: Self.methods(of: Self.reloadPath))
             }
-            return try await reload()
+            return try await reload(QueryParameters(request.query))
         }
         guard !isPost else {
             throw WebProblem(.methodNotAllowed, "this resource can only be read", allow: Self.readMethods)
@@ -102,14 +104,36 @@ struct WebRoutes: Sendable {
         case .healthy: return try state(content.isHealthy(), "the service does not work")
         case .ready: return try state(content.isReady(), "the service has no results yet")
         case .planned(let path): throw WebProblem(.notFound, "a later version will have \(path)")
-        case .reload: return try await reload()
+        case .reload: return try await reload(QueryParameters(request.query))
         }
     }
 
-    private func reload() async throws -> WebResponse {
-        let outcome = await reloads.reload()
-        if case .refused = outcome { throw WebProblem(.unprocessable, outcome.sentence) }
-        return text("\(outcome.sentence)\n")
+    private func reload(_ parameters: QueryParameters) async throws -> WebResponse {
+        if let problem = parameters.problem { throw WebProblem(problem) }
+        let confirmed = try parameters["confirm"].map { text throws(WebProblem) in
+            guard let number = Int(text), number >= 0 else {
+                throw WebProblem(.badRequest, "confirm: write the number of targets that the reload removes")
+            }
+            return number
+        }
+        guard let isJSON = ["text": false, "json": true][parameters["format"] ?? "text"] else {
+            throw WebProblem(.badRequest, "format: write json or text")
+        }
+        let outcome = await reloads.reload(confirmed: confirmed)
+        switch outcome {
+        case .refused: throw WebProblem(.unprocessable, outcome.sentence)
+        case .unconfirmed(let refusal): throw WebProblem(.conflict, outcome.sentence, counts: refusal.counts)
+        case .loaded(let counts, let keys):
+            guard isJSON else { return text("\(outcome.sentence)\n") }
+            var writer = JSONWriter()
+            writer.object { writer in
+                writer.member("v", RecordFormat.version)
+                writer.member("ts", Timestamp.text(Clock.now))
+                counts.write(to: &writer)
+                writer.member("restart_keys", keys)
+            }
+            return Self.response(PageContent(type: "application/json", bytes: writer.bytes))
+        }
     }
 
     private func board() throws -> Board {

@@ -15,6 +15,7 @@ import Testing
         expectEqual(difference.changed, [.init(former: 0, next: 1)])
         expectEqual(difference.retained, [.init(former: 2, next: 0)])
         expectEqual(former.restartKeys(for: next), [])
+        expectEqual(difference.counts(from: former, to: next).description, "+1 −1 ~1")
 
         // Another name or group changes no probe.
         next.targets[0].name = "Third"
@@ -22,6 +23,8 @@ import Testing
         var settings = next.targets.map(\.settings)
         let renamed = ConfigurationDifference(from: (former, former.targets.map(\.settings)), to: (next, settings))
         expectEqual(renamed.retained, difference.retained)
+        // A user has changed it all the same.
+        expectEqual(renamed.counts(from: former, to: next), ReloadCounts(added: 1, removed: 1, changed: 2))
         settings[0].failAfter = 5
         let changed = ConfigurationDifference(from: (former, former.targets.map(\.settings)), to: (next, settings))
         #expect(changed.changed.contains(.init(former: 2, next: 0)))

@@ -25,16 +25,18 @@ import Testing
         #expect(ready.hasPrefix("READY=1\nSTATUS=no targets, "))
         if isLoaded {
             let next = KeeperLoop.Loaded(configuration: Configuration(), settings: [])
-            service.keeper.reload(.init(loaded: next, numbers: [])) { _ in
-                shown.withLock { $0.append("READY=1\nSTATUS=the configuration was loaded") }
+            service.keeper.reload(.init(loaded: next)) { outcome in
+                shown.withLock { $0.append("READY=1\nSTATUS=\(outcome.sentence)") }
             }
         } else {
             service.keeper.reloadFailed("a.yaml:1:1: unknown key") {
-                shown.withLock { $0.append("READY=1\nSTATUS=the former configuration stays") }
+                shown.withLock { $0.append("READY=1\nSTATUS=keeping the previous configuration") }
             }
         }
         let texts = try wait(count: 3)
-        #expect(texts[1].hasPrefix("READY=1\nSTATUS=the "))
+        expectEqual(
+            texts[1],
+            "READY=1\nSTATUS=\(isLoaded ? "the configuration was loaded: +0 −0 ~0" : "keeping the previous configuration")")
         expectEqual(texts[2], String(ready.dropFirst("READY=1\n".count)))
         service.stop()
     }

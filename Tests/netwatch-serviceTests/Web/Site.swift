@@ -16,10 +16,12 @@ final class Site: Sendable {
     let port: UInt16
     let path: String
     let isHealthy = Locked(true)
-    let reloadOutcome = Locked(ReloadOutcome.loaded(restartKeys: []))
+    let reloadOutcome = Locked(ReloadOutcome.loaded(ReloadCounts(), restartKeys: []))
     /// The number of documents that were rendered, and of loads of the configuration.
     let rendered = Locked(0)
     let reloads = Locked(0)
+    /// The numbers of removed targets that the loads confirm.
+    let confirmed = Locked<[Int?]>([])
     /// Whether the next loads wait for ``release()``.
     let holdsReloads = Locked(false)
     /// The clients whose history was asked for.
@@ -42,6 +44,7 @@ final class Site: Sendable {
         if let board { boards.publish(board) }
         let (healthy, outcome, held) = (isHealthy, reloadOutcome, held)
         let (rendered, reloads, holdsReloads, clients, block) = (rendered, reloads, holdsReloads, clients, block)
+        let confirmed = confirmed
         let pages = PageRenderer(
             status: { [boards] query in
                 PageDocument(type: "text/html; charset=utf-8") {
@@ -78,8 +81,9 @@ final class Site: Sendable {
                     return WholeDocument { Array("{\"query\":\"\(query)\"}".utf8) }
                 }
             },
-            reload: {
+            reload: { number in
                 reloads.withLock { $0 += 1 }
+                confirmed.withLock { $0.append(number) }
                 if holdsReloads.withLock({ $0 }) { await withCheckedContinuation { load in held.withLock { $0.append(load) } } }
                 return outcome.withLock { $0 }
             }, isHealthy: { healthy.withLock { $0 } }, isReady: { true }, pages: pages)

@@ -122,17 +122,68 @@ import Testing
         try await site.stop()
     }
 
-    @Test func `reloading answers 200, or 422 with the reason`() async throws {
+    @Test func `reloading answers 200 with the changes, 422 with the reason, or 409 with the changes to confirm`() async throws {
         let site = try Site()
-        let loaded = try await site.with { try $0.client().get("/-/reload", method: "POST") }
-        #expect(loaded.status == 200 && loaded.body == "the configuration was loaded\n")
-        site.reloadOutcome.withLock { $0 = .loaded(restartKeys: ["state", "time_zone"]) }
-        let partly = try await site.with { try $0.client().get("/-/reload", method: "POST") }
-        expectEqual(partly.body, "the configuration was loaded; a restart is needed for state, time_zone\n")
+        func reload(_ query: String = "") async throws -> RawClient.Response {
+            try await site.with { try $0.client().get("/-/reload\(query)", method: "POST", "Content-Length: 0") }
+        }
+        let counts = ReloadCounts(added: 2, removed: 1, changed: 3)
+        site.reloadOutcome.withLock { $0 = .loaded(counts, restartKeys: []) }
+        let loaded = try await reload()
+        #expect(loaded.status == 200 && loaded.body == "the configuration was loaded: +2 −1 ~3\n")
+        site.reloadOutcome.withLock { $0 = .loaded(counts, restartKeys: ["state", "time_zone"]) }
+        try await expectEqual(
+            reload().body, "the configuration was loaded: +2 −1 ~3; a restart is needed for state, time_zone\n")
+        let document = try object(try await reload("?format=json").body)
+        expectEqual(document["v"] as? Int, 1)
+        expectEqual(["added", "removed", "changed"].map { document[$0] as? Int }, [2, 1, 3])
+        expectEqual(document["restart_keys"] as? [String], ["state", "time_zone"])
+
         site.reloadOutcome.withLock { $0 = .refused(Failure(78, "a.yaml:1:2: unknown key \"<b>\n\"")) }
-        let refused = try await site.with { try $0.client().get("/-/reload", method: "POST", "Content-Length: 0") }
+        let refused = try await reload()
         expectEqual(refused.status, 422)
         try expectEqual(object(refused.body)["detail"] as? String, "a.yaml:1:2: unknown key \"<b>\n\"")
+
+        let refusal = ReloadGuard.Refusal(counts: ReloadCounts(removed: 3), total: 3, request: .post(confirmed: nil))
+        site.reloadOutcome.withLock { $0 = .unconfirmed(refusal) }
+        let unconfirmed = try await reload()
+        expectEqual(unconfirmed.status, 409)
+        let problem = try object(unconfirmed.body)
+        expectEqual(problem["error"] as? String, "conflict")
+        expectEqual(
+            problem["detail"] as? String,
+            "keeping the previous configuration: the new one removes all 3 targets (+0 −3 ~0); to confirm it, POST /-/reload?confirm=3"
+        )
+        expectEqual(["added", "removed", "changed"].map { problem[$0] as? Int }, [0, 3, 0])
+        try await site.stop()
+    }
+
+    @Test func `a reload with a number confirms it, and shares no load with another number`() async throws {
+        let site = try Site()
+        for query in ["confirm=x", "confirm=-1", "confirm=", "format=csv"] {
+            let response = try await site.with { try $0.client().get("/-/reload?\(query)", method: "POST", "Content-Length: 0") }
+            expectEqual(response.status, 400, "\(query)")
+        }
+        site.holdsReloads.withLock { $0 = true }
+        try await site.with { site in
+            func reload(_ query: String) throws -> RawClient {
+                let client = try site.client()
+                client.send("POST /-/reload\(query) HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+                return client
+            }
+            var clients = [try reload("")]
+            site.awaitHeld(1)
+            for query in ["?confirm=3", "", "?confirm=3", "?confirm=2"] { clients.append(try reload(query)) }
+            // The last of them has arrived when a request after it is answered by the same thread.
+            try expectEqual(site.client().get("/").status, 200)
+            site.holdsReloads.withLock { $0 = false }
+            site.release()
+            for client in clients { try expectEqual(client.response().status, 200) }
+        }
+        let confirmed = site.confirmed.withLock { $0 }
+        expectEqual(confirmed.first, .some(nil))
+        expectEqual(Set(confirmed), [nil, 3, 2])
+        #expect(confirmed.count <= 5)
         try await site.stop()
     }
 
