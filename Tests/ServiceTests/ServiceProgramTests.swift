@@ -335,14 +335,14 @@ import Testing
             let watch = try Program([try Programs.netwatch] + socket + [name], on: host)
             try expectEqual(watch.wait(), 0, "\(watch.ending)")
             let line = try watch.remainingLines().last ?? ""
-            let expected = /.* target 127.0.0.1:8080 up [0-9.]+ ms from 127.0.0.1 via lo \(loopback\)/
+            let expected = /.* target The office up [0-9.]+ ms from 127.0.0.1 via lo \(loopback\)/
             #expect(line.wholeMatch(of: expected) != nil, "\(line)")
         }
         let several = try Program(
             [try Programs.netwatch] + socket.dropLast() + ["2", "Closed", "office"], on: host)
         try expectEqual(several.wait(), 0, "\(several.ending)")
         let lines = try several.remainingLines().joined()
-        #expect(lines.contains("127.0.0.1:1 ") && lines.contains("127.0.0.1:8080 "), "\(lines)")
+        #expect(lines.contains("target Closed ") && lines.contains("target The office "), "\(lines)")
         #expect(!lines.contains("127.0.0.1:2 "), "\(lines)")
         let quiet = try Program([try Programs.netwatch] + socket + ["-q"], on: host)
         try expectEqual(quiet.wait(), 0, "\(quiet.ending)")
@@ -356,6 +356,44 @@ import Testing
             let reason = "netwatch: --connect: \(option[0]) has no effect"
             #expect(refused.standardError.hasPrefix(reason), "\(refused.standardError)")
         }
+    }
+
+    @Test func `a second service has a socket of its own if it is configured, and answers say whose they are`() throws {
+        let first = try start("targets: ['127.0.0.1:1']\n")
+        _ = try first.program.nextLine { $0.contains(#""recorded":true"#) }
+        func second(_ arguments: [String], _ name: String = "second") throws -> ServiceProgram {
+            try ServiceProgram(
+                ["--json"] + arguments, on: host, state: scratch.file(name), configuration: scratch.file("netwatch.yaml"),
+                environment: ["RUNTIME_DIRECTORY": scratch.file("state")])
+        }
+        let held = scratch.file("state/api.sock")
+        let other = try second([])
+        expectEqual(
+            other.program.standardError.split(separator: "\n").first,
+            "netwatch: \(held): another process listens there; local programs cannot use the socket; 'socket' or --socket names another one"
+        )
+        try other.program.signal(SIGTERM)
+        _ = try other.program.wait()
+        // A socket that the user has named must be free.
+        let refused = try run("--listen", "127.0.0.1:0", "--state", scratch.file("third"), "--socket", held)
+        try expectEqual(refused.wait(), 71, "\(refused.ending)")
+        expectEqual(refused.standardError, "netwatch: socket \(held): another process listens there\n")
+        let own = try second(["--socket", scratch.file("own.sock")])
+        _ = try own.program.nextLine { $0.contains(#""recorded":true"#) }
+        var buffer = [CChar](repeating: 0, count: 256)
+        try #require(gethostname(&buffer, buffer.count - 1) == 0)
+        let name = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        for (socket, state) in [(held, "state"), (scratch.file("own.sock"), "second")] {
+            for command in ["history", "report"] {
+                let text = try Program([try Programs.netwatch, command, "--connect", socket], on: host)
+                try expectEqual(text.wait(), 0, "\(text.ending)")
+                try expectEqual(text.remainingLines().first, "service \(name), state \(scratch.file(state))")
+                let json = try Program([try Programs.netwatch, command, "--json", "--connect", socket], on: host)
+                try expectEqual(json.wait(), 0, "\(json.ending)")
+                #expect(try json.remainingLines()[0].contains(#""instance":"\#(name)","state":"\#(scratch.file(state))""#))
+            }
+        }
+        #expect(try netwatch("report").hasPrefix("files of the service on \(name), state \(scratch.file("state"))\n"))
     }
 
     @Test func `an error of the service is one line, as with the files of the directory`() throws {

@@ -20,6 +20,21 @@ import Testing
         expectEqual(again.standardError, "netwatch: n.yaml: exists already, and is not replaced\n")
     }
 
+    @Test func `init without a file writes that of the user, and asks root for one`() throws {
+        let program = try run("init", environment: ["HOME": scratch.path, "XDG_CONFIG_HOME": nil])
+        let file = scratch.file(".config/netwatch/netwatch.yaml")
+        guard geteuid() == 0 else {
+            try expectEqual(program.wait(), 0, "\(program.ending)")
+            return try expectEqual(program.remainingLines(), ["\(file): written; 'netwatch config check' checks it"])
+        }
+        try expectEqual(program.wait(), 64, "\(program.ending)")
+        expectEqual(
+            program.standardError,
+            "netwatch: config init: as root, name the file: 'netwatch config init /etc/netwatch/netwatch.yaml' for the system's service, or '-'\n"
+        )
+        #expect(!FileManager.default.fileExists(atPath: file))
+    }
+
     @Test func `init follows no symbolic link`() throws {
         expectEqual(symlink(scratch.file("elsewhere"), scratch.file("n.yaml")), 0)
         let program = try run("init", "n.yaml")

@@ -136,5 +136,6 @@ package struct ProbeSummary: Hashable {
             writer.member("jitter", milliseconds: target.jitter)
         }
         writer.member(target.cause)
+        TargetIdentity?.none.write(to: &writer)
     }
 }

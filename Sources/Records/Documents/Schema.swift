@@ -17,6 +17,8 @@ package enum Schema {
         case array(Node, String)
         case object([(name: String, node: Node)], optional: [(name: String, node: Node)] = [])
         case facts(String)
+        /// An object whose members are texts.
+        case texts(String)
         case reference(String)
         /// The schema of the node or null.
         case nullable(Node)
@@ -106,6 +108,10 @@ package enum Schema {
                 writer.key("items")
                 writer.object { $0.member("type", "string") }
             }
+        case .texts(let meaning):
+            write(type: "object", meaning, to: &writer)
+            writer.key("additionalProperties")
+            writer.object { $0.member("type", "string") }
         case .reference(let name): writer.member("$ref", "#/$defs/\(name)")
         case .nullable(let inner): write(contentOf: inner, to: &writer)
         }

@@ -63,19 +63,20 @@ extension Schema {
     private static var report: Node {
         let states = ServerState.allCases.map(\.rawValue) + ["maintenance", "not_recorded"]
         let roundTrips: Members = ["min", "p50", "p95", "max"].map { ($0, .nullable(.number("Milliseconds"))) }
-        let target: Members = [
-            ("target", .text("The id or the text of the target")),
-            ("id", .nullable(.text("Stable identifier"))),
-            ("availability", .nullable(.number("(up + degraded) / (up + degraded + down); null without such time"))),
-            ("availability_with_local", .nullable(.number("The same, with unreachable in the denominator"))),
-            ("observed", .nullable(.number("The part of the period with a result"))),
-            ("seconds", .object(states.map { ($0, .number("")) })),
-            ("probes", .integer("")),
-            ("lost", .integer("Probes that failed")),
-            ("rtt_ms", .object(roundTrips)),
-            ("outages", .integer("")),
-            ("worst", .array(.reference("incident_state"), "The longest outages, the longest first")),
-        ]
+        let target: Members =
+            [
+                ("target", .text("The id or the text of the target"))
+            ] + identity + [
+                ("availability", .nullable(.number("(up + degraded) / (up + degraded + down); null without such time"))),
+                ("availability_with_local", .nullable(.number("The same, with unreachable in the denominator"))),
+                ("observed", .nullable(.number("The part of the period with a result"))),
+                ("seconds", .object(states.map { ($0, .number("")) })),
+                ("probes", .integer("")),
+                ("lost", .integer("Probes that failed")),
+                ("rtt_ms", .object(roundTrips)),
+                ("outages", .integer("")),
+                ("worst", .array(.reference("incident_state"), "The longest outages, the longest first")),
+            ]
         return .object(
             period + [
                 ("time_zone", .text("The zone of dates without an offset")),
@@ -89,6 +90,8 @@ extension Schema {
             ("ts", .date("When the document was created")),
             ("since", .date("The start of the period")),
             ("until", .date("The end of the period")),
+            ("instance", .text("The name of the machine whose service recorded the history")),
+            ("state", .text("The directory of the history")),
         ]
     }
 }

@@ -109,7 +109,7 @@ extension Schema {
             ("family", .nullable(.integer("4 or 6"))),
             ("interface", .nullable(.text(""))),
             ("interface_type", .nullable(interfaceType)),
-            ("id", .nullable(.text("The stable identifier of the service's configuration; null outside of serve"))),
+        ] + identity + [
             (
                 "pending",
                 .flag("Whether the last probe failed, and too few did to change the status; `cause` is that of the failure")
@@ -130,6 +130,16 @@ extension Schema {
             ("address", .nullable(.text(""))),
             ("phases_ms", .object(phases)),
             ("cause", .nullable(.reference("cause"))),
+        ] + identity
+    }
+
+    /// The names of a target.
+    static var identity: Members {
+        [
+            ("id", .nullable(.text("The stable identifier of the service's configuration; null outside of serve"))),
+            ("name", .nullable(.text("The name for people; null if it has none"))),
+            ("group", .nullable(.text("The group on the page"))),
+            ("labels", .nullable(.texts("The labels by their names; null without labels"))),
         ]
     }
 
@@ -149,7 +159,7 @@ extension Schema {
             ("target_count", .integer("The largest number of targets that the incident affected at the same time")),
             ("targets", .array(.text(""), "The first targets that the incident affected, at most 10")),
             ("recorded", .nullable(.flag("Whether the history has the incident; null outside of serve"))),
-        ]
+        ] + identity
     }
 
     private static var gap: Members {
@@ -190,20 +200,21 @@ extension Schema {
             ("min", "The shortest"), ("median", "The middle one, or the mean of the two in the middle"), ("max", "The longest"),
             ("jitter", "The mean difference between consecutive ones; null for fewer than two"),
         ].map { ($0.0, .nullable(.number("\($0.1), milliseconds"))) }
-        let target: Members = [
-            ("target", .text("The target as the user wrote it")),
-            ("sent", .integer("The number of probes that ended")),
-            ("ok", .integer("The number of probes that the target answered")),
-            (
-                "loss",
-                .nullable(
-                    .number(
-                        "The part of the packets without an answer, from 0 to 1; a failed probe counts as one packet; null without a probe"
-                    ))
-            ),
-            ("rtt_ms", .object(times)),
-            ("cause", .nullable(.reference("cause"))),
-        ]
+        let target: Members =
+            [
+                ("target", .text("The target as the user wrote it")),
+                ("sent", .integer("The number of probes that ended")),
+                ("ok", .integer("The number of probes that the target answered")),
+                (
+                    "loss",
+                    .nullable(
+                        .number(
+                            "The part of the packets without an answer, from 0 to 1; a failed probe counts as one packet; null without a probe"
+                        ))
+                ),
+                ("rtt_ms", .object(times)),
+                ("cause", .nullable(.reference("cause"))),
+            ] + identity
         return .object([
             ("v", .integer("The version of this format")),
             ("ts", .date("When the document was created")),

@@ -11,17 +11,19 @@ package struct Record: Hashable {
     package var superseded: Int = 0
     /// Whether the history has the incident; `nil` outside of a service, and for other records.
     package var isRecorded: Bool?
-    /// The stable identifier of the target; `nil` outside of a service, and for targets without one.
-    package var identifier: String?
+    /// The names of the target, or of the only target of an incident; `nil` outside of a service.
+    package var identity: TargetIdentity?
+    /// The names of ``Incident/targets`` for people; empty if they are those that the user wrote.
+    package var targetNames: [String] = []
     /// The reason of a gap. Only a service knows the gap since its last run.
     package var gapReason = GapReason.suspend
 
     package init(
-        event: MonitorEvent, seq: Int = 0, superseded: Int = 0, isRecorded: Bool? = nil, identifier: String? = nil,
+        event: MonitorEvent, seq: Int = 0, superseded: Int = 0, isRecorded: Bool? = nil, identity: TargetIdentity? = nil,
         gapReason: GapReason = .suspend
     ) {
         (self.event, self.seq, self.superseded) = (event, seq, superseded)
-        (self.isRecorded, self.identifier, self.gapReason) = (isRecorded, identifier, gapReason)
+        (self.isRecorded, self.identity, self.gapReason) = (isRecorded, identity, gapReason)
     }
 
     /// The record types of docs/command-line.md ("Record types").

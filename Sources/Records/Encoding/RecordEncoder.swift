@@ -36,9 +36,10 @@ package struct RecordEncoder {
             switch record.event {
             case .path(let update) where update.isInitial: write(hello: update, to: &writer)
             case .path(let update): Self.write(keysOf: update, to: &writer)
-            case .server(_, let update): Self.write(keysOf: update, id: record.identifier, to: &writer)
-            case .probe(_, let report): Self.write(keysOf: report, to: &writer)
-            case .incident(let incident): Self.write(keysOf: incident, isRecorded: record.isRecorded, to: &writer)
+            case .server(_, let update): Self.write(keysOf: update, record.identity, to: &writer)
+            case .probe(_, let report): Self.write(keysOf: report, record.identity, to: &writer)
+            case .incident(let incident):
+                Self.write(keysOf: incident, record.identity, isRecorded: record.isRecorded, to: &writer)
             case .resync(let reason, _): writer.member("reason", reason.rawValue)
             case .gap(let from, let to): write(gap: record.gapReason, from, to, to: &writer)
             case .ended(let moment): write(gap: .stopped, moment, moment, to: &writer)
@@ -110,7 +111,7 @@ package struct RecordEncoder {
     }
 
     /// Writes the keys of a `target` record, without the keys that every record has.
-    package static func write(keysOf update: ServerUpdate, id: String? = nil, to writer: inout JSONWriter) {
+    package static func write(keysOf update: ServerUpdate, _ identity: TargetIdentity? = nil, to writer: inout JSONWriter) {
         writer.member("target", update.endpoint.text)
         writer.member("status", update.state.rawValue)
         writer.member(update.pending ?? update.cause)
@@ -120,7 +121,7 @@ package struct RecordEncoder {
         writer.member("family", update.address?.family.rawValue)
         writer.member("interface", update.interface?.name)
         writer.member("interface_type", update.interface?.type.rawValue)
-        writer.member("id", id)
+        identity.write(to: &writer)
         writer.member("pending", update.pending != nil)
         writer.member("flapping", update.isFlapping)
         writer.member("paused", update.isPaused)
@@ -135,7 +136,7 @@ package struct RecordEncoder {
     }
 
     /// Writes the keys of a `probe` record, without the keys that every record has.
-    package static func write(keysOf report: ProbeReport, to writer: inout JSONWriter) {
+    package static func write(keysOf report: ProbeReport, _ identity: TargetIdentity? = nil, to writer: inout JSONWriter) {
         writer.member("target", report.endpoint.text)
         writer.member("ok", report.succeeded)
         writer.member("rtt_ms", milliseconds: report.roundTrip)
@@ -150,10 +151,19 @@ package struct RecordEncoder {
             writer.member("transfer", milliseconds: report.levels?.transfer)
         }
         writer.member(report.cause)
+        identity.write(to: &writer)
     }
 
     /// Writes the keys of an `incident` record, without the keys that every record has.
-    package static func write(keysOf incident: Incident, isRecorded: Bool?, to writer: inout JSONWriter) {
+    ///
+    /// - Parameters:
+    ///   - incident: the incident.
+    ///   - identity: the names of its subject, if that is a target of a service.
+    ///   - isRecorded: whether the history has the incident; `nil` outside of a service.
+    ///   - writer: receives the keys.
+    package static func write(
+        keysOf incident: Incident, _ identity: TargetIdentity? = nil, isRecorded: Bool?, to writer: inout JSONWriter
+    ) {
         writer.member("incident", incident.id)
         writer.member("state", incident.state.rawValue)
         writer.member("from", Timestamp.text(incident.began))
@@ -168,6 +178,7 @@ package struct RecordEncoder {
         writer.member("target_count", incident.targetCount)
         writer.member("targets", incident.targets.map(\.text))
         writer.member("recorded", isRecorded)
+        identity.write(to: &writer)
     }
 
     private func write(gap reason: GapReason, _ from: Moment, _ to: Moment, to writer: inout JSONWriter) {

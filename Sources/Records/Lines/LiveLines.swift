@@ -8,7 +8,8 @@ struct LiveLines {
     private let style: TextStyle
     private var times: TimeText
     private var targets: [TargetID: ServerUpdate] = [:]
-    private let targetWidth: Int
+    /// The columns of the names of the targets so far.
+    private var targetWidth: Int
     private let isVerbose: Bool
     private var path: NetworkPath?
     /// The columns of the terminal. The last one stays empty, as in the lines of `get`. It is `nil` if lines are not wrapped.
@@ -16,6 +17,8 @@ struct LiveLines {
 
     /// The maximum number of interfaces listed under a record; the others are counted.
     private static let listedInterfaces = 12
+    /// The maximum number of columns to which names are padded.
+    private static let longestName = 40
     private var detailIndentation: Int { times.width + 3 }
 
     /// Creates the format. `isVerbose`: adds the reasons of changes and the count of events that changed nothing.
@@ -25,7 +28,7 @@ struct LiveLines {
         self.columns = columns
         self.header = header
         self.style = style
-        targetWidth = min(40, header.targets.map(\.text.count).max() ?? 0)
+        targetWidth = min(Self.longestName, header.targets.map(\.text.count).max() ?? 0)
     }
 
     mutating func lines(_ record: Record) -> [String] {
@@ -47,13 +50,13 @@ struct LiveLines {
             lines += pathLines(update)
             path = update.path
         case .server(let id, let update):
-            lines.append(server(id, update))
+            lines.append(server(id, update, record.nameSentence(update.endpoint)))
         case .probe(_, let report):
             let assessment: TextStyle.Assessment = report.succeeded ? .good : .bad
-            let text = "probe \(TextStyle.pad(report.endpoint.sentence, targetWidth))  \(report.sentence)"
+            let text = "probe \(TextStyle.pad(record.nameSentence(report.endpoint), targetWidth))  \(report.sentence)"
             lines.append(line(report.moment, style.symbol(.neutral), style.paint(text, assessment == .good ? .dim : .red)))
         case .incident(let incident):
-            if incident.isShared { lines.append(line(incident)) }
+            if incident.isShared { lines.append(line(incident, record.targetNames)) }
         case .resync(let reason, let moment):
             let text = "resync  the kernel's state was read again: \(reason.rawValue)"
             lines.append(line(moment, style.symbol(.uncertain), style.paint(text, .yellow)))
@@ -119,9 +122,11 @@ struct LiveLines {
         return lines
     }
 
-    private mutating func server(_ id: TargetID, _ update: ServerUpdate) -> String {
+    private mutating func server(_ id: TargetID, _ update: ServerUpdate, _ name: String) -> String {
+        // The header has no names.
+        targetWidth = max(targetWidth, min(Self.longestName, DisplayWidth.columns(name)))
         var text = style.paint(
-            "\(TextStyle.pad(update.endpoint.sentence, targetWidth))  \(update.statusWords)", update.assessment)
+            "\(TextStyle.pad(name, targetWidth))  \(update.statusWords)", update.assessment)
         let sentence = update.sentence
         if !sentence.isEmpty { text += "  \(sentence)" }
         if let before = targets.updateValue(update, forKey: id), before.state != update.state, before.state != .unknown {
@@ -131,10 +136,10 @@ struct LiveLines {
         return line(update.moment, style.paint(style.symbol(update.assessment), update.assessment), text)
     }
 
-    private func line(_ incident: Incident) -> String {
-        let state = style.paint("incident \(incident.subjectSentence)  \(incident.state.rawValue)", incident.assessment)
+    private func line(_ incident: Incident, _ names: [String]) -> String {
+        let state = style.paint("incident \(incident.subjectSentence(names))  \(incident.state.rawValue)", incident.assessment)
         let symbol = style.paint(style.symbol(incident.assessment), incident.assessment)
-        return line(incident.moment, symbol, "\(state)  \(incident.sentence)")
+        return line(incident.moment, symbol, "\(state)  \(incident.sentence(names))")
     }
 
     private func line(_ moment: Moment, _ symbol: String, _ text: String) -> String {

@@ -37,13 +37,13 @@ struct PlainLines {
             return "\(start)\(status) \(update.path.sentence)\(changes)\(reasons)"
         case .server(_, let update):
             let status = style.paint(update.statusWords, update.assessment)
-            return [update.endpoint.sentence, status, update.sentence].filter { !$0.isEmpty }.joined(separator: " ")
+            return [record.nameSentence(update.endpoint), status, update.sentence].filter { !$0.isEmpty }.joined(separator: " ")
         case .probe(_, let report):
             let outcome = style.paint(report.succeeded ? "ok" : "failed", report.succeeded ? .good : .bad)
-            return "\(report.endpoint.sentence) \(outcome) \(report.sentence)"
+            return "\(record.nameSentence(report.endpoint)) \(outcome) \(report.sentence)"
         case .incident(let incident):
             let state = style.paint(incident.state.rawValue, incident.assessment)
-            return "\(incident.subjectSentence) \(state) \(incident.sentence)"
+            return "\(incident.subjectSentence(record.targetNames)) \(state) \(incident.sentence(record.targetNames))"
         case .resync(let reason, _):
             return "the kernel's state was read again: \(reason.rawValue)"
         case .gap(let from, let to):

@@ -60,6 +60,11 @@ extension Endpoint {
     package var sentence: String { TextStyle.printable(text) }
 }
 
+extension Record {
+    /// Returns the name of the record's target: that of the configuration, else its text.
+    func nameSentence(_ endpoint: Endpoint) -> String { TextStyle.printable(identity?.name ?? endpoint.text) }
+}
+
 extension ServerUpdate {
     /// The status in words: `up`, or `up, pending` after a failure that does not change the status yet.
     var statusWords: String { pending == nil ? state.rawValue : "\(state.rawValue), pending" }
@@ -105,14 +110,24 @@ extension Incident {
     /// Whether the incident affects several targets. An incident of one target or of the path repeats their records.
     package var isShared: Bool { targetCount > 1 }
 
-    /// The component that is at fault, without control characters; this machine if an interface has no name.
-    package var subjectSentence: String {
-        subject.kind == .interface && subject.name == nil ? "this machine" : TextStyle.printable(subject.description)
+    /// Names the component that is at fault, without control characters.
+    ///
+    /// - Parameter names: the names of ``targets`` for people; empty if they are their texts.
+    /// - Returns: the kind and the name; this machine if an interface has no name.
+    package func subjectSentence(_ names: [String] = []) -> String {
+        if subject.kind == .interface, subject.name == nil { return "this machine" }
+        guard subject.kind == .target, let name = names.first, targets.first?.text == subject.name else {
+            return TextStyle.printable(subject.description)
+        }
+        return TextStyle.printable("\(subject.kind.rawValue) \(name)")
     }
 
-    /// The incident as `3 targets (a:1, b:2, c:3), tcp/refused: …`, and its duration if it is over.
-    package var sentence: String {
-        let names = targets.prefix(3).map(\.text).joined(separator: ", ")
+    /// Describes the incident in one line.
+    ///
+    /// - Parameter names: the names of ``targets`` for people; empty if they are their texts.
+    /// - Returns: the targets and the cause, as `3 targets (a:1, b:2, c:3), tcp/refused: …`, and the duration if it is over.
+    package func sentence(_ names: [String] = []) -> String {
+        let names = (names.isEmpty ? targets.map(\.text) : names).prefix(3).joined(separator: ", ")
         let further = targetCount > 3 ? ", …" : ""
         let noun = targetCount == 1 ? "target" : "targets"
         let affected = "\(targetCount) \(noun) (\(names)\(further))"

@@ -7,6 +7,8 @@ package struct RecordReader {
     /// The header of the stream; `nil` before its first record.
     package private(set) var header: StreamHeader?
     private var targets: [String: TargetID] = [:]
+    /// The names of the targets by their texts.
+    private var names = TargetNames()
     private let decoder = JSONDecoder()
 
     package init() {}
@@ -18,9 +20,13 @@ package struct RecordReader {
         guard let keys = try? decoder.decode(Keys.self, from: data), let shared = try? decoder.decode(PathKeys.self, from: data),
             let event = event(keys, shared)
         else { return nil }
-        return Record(
-            event: event, seq: keys.seq, superseded: keys.superseded ?? 0, isRecorded: keys.recorded, identifier: keys.id,
+        let identity = keys.identity
+        if case .server(_, let update) = event { names.add(identity?.name, of: update.endpoint) }
+        var record = Record(
+            event: event, seq: keys.seq, superseded: keys.superseded ?? 0, isRecorded: keys.recorded, identity: identity,
             gapReason: keys.reason.flatMap(GapReason.init) ?? .suspend)
+        if case .incident(let incident) = event { record.targetNames = names.names(of: incident) }
+        return record
     }
 
     private mutating func event(_ keys: Keys, _ shared: PathKeys) -> MonitorEvent? {
@@ -202,6 +208,9 @@ private struct Keys: Decodable {
     var suppressed: Int?
     var target: String?
     var id: String?
+    var name: String?
+    var group: String?
+    var labels: [String: String]?
     var since: String?
     var rtt_ms: Double?
     var address: String?
@@ -219,6 +228,12 @@ private struct Keys: Decodable {
     var target_count: Int?
     var recorded: Bool?
     var reason: String?
+
+    /// The names of the target; `nil` if it has none.
+    var identity: TargetIdentity? {
+        let identity = TargetIdentity(id: id, name: name, group: group, labels: labels ?? [:])
+        return identity == TargetIdentity() ? nil : identity
+    }
 
     func incident(_ clock: RecordClock, _ cause: RecordCause?) -> Incident? {
         guard let incident, let state = state.flatMap(Incident.State.init), let scope = scope.flatMap(Incident.Scope.init),

@@ -1,5 +1,6 @@
 import Pacing
 import Reachability
+import Records
 
 /// An immutable snapshot of everything that pages, documents and badges show. The keeper publishes one in each of its turns.
 struct Board: Hashable, Sendable {
@@ -34,6 +35,8 @@ struct Board: Hashable, Sendable {
     var reloadProblem: String?
     /// The keys of the configuration whose new values need a restart.
     var restartKeys: [String] = []
+    /// The names of the targets, for the texts that incidents have of them.
+    var names = TargetNames()
 
     /// Whether the keeper still publishes boards. - Parameter now: the present time.
     func isFresh(at now: Moment) -> Bool { now.elapsed(since: moment) < .seconds(10) }
@@ -79,6 +82,13 @@ struct BoardTarget: Hashable, Sendable {
     var number: Int?
     /// The number at the monitor; `nil` if the target is not monitored.
     var monitor: TargetID?
+    /// The name that the configuration sets; `nil` if ``title`` is the text of the target.
+    var name: String?
+    var labels: [String: String] = [:]
+    var severity: Configuration.Severity?
+
+    /// The names of the target's records.
+    var identity: TargetIdentity { TargetIdentity(id: id, name: name, group: group, labels: labels) }
 
     /// The times in each state during the spans.
     var times: SpanTimes { SpanTimes(bars: bars) }

@@ -78,7 +78,7 @@ extension BoardTarget {
         let update = update.asInitial()
         writer.object { writer in
             writer.recordHead(seq: seq, at: update.moment, type: Record.Kind.target.rawValue)
-            RecordEncoder.write(keysOf: update, id: id, to: &writer)
+            RecordEncoder.write(keysOf: update, identity, to: &writer)
             writer.member("maintenance", isInMaintenance)
         }
     }

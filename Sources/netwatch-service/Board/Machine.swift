@@ -159,10 +159,19 @@ private struct MachineReader {
                 cause: failure)
         }
         guard path.supportsDNS else {
+            guard needsResolver else {
+                return Machine.Facet(layer: .resolver, finding: .notUsed, detail: "none, and no target has a name")
+            }
             let cause = Cause(.dns, .noResolver, detail: "no name server is configured, and no name is known to be resolved")
             return Machine.Facet(layer: .resolver, finding: .fails, detail: "none", cause: cause)
         }
         return Machine.Facet(layer: .resolver, finding: .unproven, detail: servers.isEmpty ? "configured" : servers)
+    }
+
+    /// Whether anything that is monitored has a name; also if nothing is monitored yet.
+    private var needsResolver: Bool {
+        func hasName(_ update: ServerUpdate) -> Bool { if case .name = update.endpoint.host { true } else { false } }
+        return board.targets.isEmpty || board.targets.contains { hasName($0.update) } || board.canary.map(hasName) ?? false
     }
 
     private static func isFailureOfResolver(_ cause: Cause) -> Bool {

@@ -60,6 +60,15 @@ struct TargetDetail: Sendable {
 }
 
 extension TargetDetail.PathEvent {
+    /// The maximum number of reasons in a text. A path that is lost or found changes in nearly every way.
+    private static let shownReasons = 3
+
+    /// The first reasons, and the number of the others: `interface-changed, gateways-changed, dns-changed and 4 more`.
+    var reasonText: String {
+        let others = reasons.count - Self.shownReasons
+        return reasons.prefix(Self.shownReasons).joined(separator: ", ") + (others > 0 ? " and \(others) more" : "")
+    }
+
     /// The keys of a recorded `path` that people see.
     private struct Keys: Decodable {
         struct RecordedCause: Decodable {

@@ -6,6 +6,9 @@ import Reachability
 /// verdict itself proves some layers: packets passed all layers before the one that answered.
 struct TargetLayers: Sendable {
     let steps: [Diagnosis.Step]
+    /// The cause of a target that answers all the same, such as a certificate that expires soon; `nil` if the target is not degraded, or if the
+    /// layer of its cause is none of ``steps``.
+    let warning: Cause?
     /// The cause if its layer is none of ``Diagnosis/layers``: the quality of a target that answers, or a limit of this process.
     let other: Cause?
     /// The facts of the server's certificate; empty if none is known.
@@ -17,10 +20,24 @@ struct TargetLayers: Sendable {
         let explains = update.state != .unreachable && update.state != .unknown
         let evidence = DiagnosisEvidence(
             endpoint: update.endpoint, path: path, update: update, report: report, inspection: explains ? detail.inspection : nil)
-        let steps = Diagnosis(evidence).steps.map { step in Self.proven(step, by: update, report: report) ?? step }
+        warning = update.cause.flatMap { update.state == .degraded && Diagnosis.layers.contains($0.layer) ? $0 : nil }
+        let steps = Diagnosis(evidence).steps.map { [warning] step -> Diagnosis.Step in
+            var step = Self.proven(step, by: update, report: report) ?? step
+            guard let warning, step.layer == warning.layer, step.finding == .works || step.finding == .unproven else {
+                return step
+            }
+            (step.finding, step.detail) = (.works, warning.detail)
+            step.evidence.merge(warning.evidence) { $1 }
+            return step
+        }
         self.steps = steps
         other = update.cause.flatMap { Diagnosis.layers.contains($0.layer) || update.state == .up ? nil : $0 }
         certificate = Self.certificateFacts(steps.first { $0.layer == .tls }?.evidence ?? [:], update.cause)
+    }
+
+    /// Returns the result of a step.
+    func finding(of step: Diagnosis.Step) -> Machine.Finding {
+        step.layer == warning?.layer && step.finding == .works ? .degraded : step.finding.machineFinding
     }
 
     /// Returns a step that the verdict proves, in place of one that has no evidence of its own; `nil` if there is none.

@@ -50,12 +50,17 @@ extension ConfigCommand {
 
         @Argument(
             help: ArgumentHelp(
-                "The new file, '-' for standard output (default: \(ConfigurationSources.systemFolder)/\(ConfigurationSources.fileName) as root, else the user's).",
-                valueName: "file"))
+                "The new file, '-' for standard output (default: that of the user; root must name it).", valueName: "file"))
         var file: String?
 
         func run() throws {
-            let standard = ConfigurationSources.defaultFolder(isRoot: geteuid() == 0, ProcessInfo.processInfo.environment)
+            let standard = ConfigurationSources.userFolder(ProcessInfo.processInfo.environment)
+            if file == nil, geteuid() == 0 {
+                // The file of root's home is read by no service, and that of the system by the next start of one.
+                let system = "\(ConfigurationSources.systemFolder)/\(ConfigurationSources.fileName)"
+                throw Failure.usage(
+                    "config init", "as root, name the file: 'netwatch config init \(system)' for the system's service, or '-'")
+            }
             guard let path = file ?? standard.map({ "\($0)/\(ConfigurationSources.fileName)" }) else {
                 throw Failure.usage("config init", "HOME is not set; name the file")
             }

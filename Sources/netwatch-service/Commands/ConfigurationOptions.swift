@@ -12,6 +12,9 @@ struct ConfigurationOptions: ParsableArguments {
     @Option(parsing: .unconditional, help: ArgumentHelp("The address of the page and of the API.", valueName: "addr:port"))
     var listen: String?
 
+    @Option(parsing: .unconditional, help: ArgumentHelp("The Unix socket of the API.", valueName: "path"))
+    var socket: String?
+
     @Option(parsing: .unconditional, help: ArgumentHelp("The directory of the history.", valueName: "directory"))
     var state: String?
 
@@ -36,15 +39,17 @@ struct ConfigurationOptions: ParsableArguments {
 
     /// Returns the sources of the configuration: files, environment and these options.
     ///
-    /// - Throws: ``Failure`` with code 64 if `--config` names no file, or `--state` no directory.
+    /// - Throws: ``Failure`` with code 64 if `--config` names no file, `--state` no directory, or `--socket` no socket.
     func sources() throws(Failure) -> ConfigurationSources {
         var sources = ConfigurationSources()
         guard config != "" else { throw .usage("--config ''", "names no file") }
         guard state != "" else { throw .usage("--state ''", "names no directory") }
+        guard socket != "" else { throw .usage("--socket ''", "names no socket") }
         sources.file = config
         sources.environment = ProcessInfo.processInfo.environment
         let values: [(String, String, String?)] = [
-            ("--listen", "listen", listen), ("--state", "state", state.map(absolute)),
+            ("--listen", "listen", listen), ("--socket", "socket", socket.map(absolute)),
+            ("--state", "state", state.map(absolute)),
             ("--flush-every", "flush_every", flushEvery),
             ("--interval", "interval", interval), ("--probe-timeout", "probe_timeout", probeTimeout),
             ("--fail-after", "fail_after", failAfter), ("--recover-after", "recover_after", recoverAfter),

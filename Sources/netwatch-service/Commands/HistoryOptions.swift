@@ -63,7 +63,9 @@ struct HistoryOptions: ParsableArguments {
         } catch { throw Failure.usage("--\(error.parameter)", error.reason) }
         do {
             let question = HistoryAnswers.Question(period: period, target: target, hasPages: format == .json)
-            try show(format.bytes(try answer(HistoryAnswers(timeZone: zone.identifier), question, reader, now)), command, time)
+            let answers = HistoryAnswers(
+                source: HistorySource(instance: HostName.current, state: path, isService: false), timeZone: zone.identifier)
+            try show(format.bytes(try answer(answers, question, reader, now)), command, time)
         } catch let error as StoreError {
             throw Failure(error)
         }

@@ -18,6 +18,13 @@ extension Configuration {
                 return text.lowercased()
             }
         }
+        socket = reader.value(members["socket"], "socket") { path in
+            guard path.hasPrefix("/") else { throw ConfigurationReader.Invalid("write an absolute path") }
+            guard path.utf8.count <= Self.longestSocketPath else {
+                throw ConfigurationReader.Invalid("the path of a socket has at most \(Self.longestSocketPath) bytes")
+            }
+            return path
+        }
         state = reader.value(members["state"], "state") { path in
             guard path.hasPrefix("/") else { throw ConfigurationReader.Invalid("write an absolute path") }
             return path
@@ -33,11 +40,12 @@ extension Configuration {
         if let flushEvery = reader.duration(members["flush_every"], "flush_every", minimum: .seconds(1)) {
             self.flushEvery = flushEvery
         }
+        severity = reader.severity(members["severity"], "severity")
         canary = reader.canary(members["canary"])
         retention = reader.retention(members["retention"])
         classes = reader.classes(members["classes"])
         groups = reader.groups(members["groups"])
-        let context = TargetContext(probes: probes, classes: classes, groups: groups.map(\.name))
+        let context = TargetContext(probes: probes, severity: severity, classes: classes, groups: groups)
         targets = (members["targets"]?.elements ?? []).compactMap { reader.target($0, context) }
         reader.checkKeys(of: targets)
         let names = NameList(targets.flatMap { [$0.key, $0.title] + ($0.group.map { [$0] } ?? []) } + groups.map(\.name))
@@ -137,13 +145,43 @@ extension ConfigurationReader {
         var classes: [String: Configuration.TargetClass] = [:]
         for member in map(node, "classes") {
             let name = "classes.\(Self.shown(member.key))"
-            let members = members(member.value, name, keys: ["interval", "probe_timeout", "bytes_per_day"])
+            let members = members(member.value, name, keys: ["interval", "probe_timeout", "bytes_per_day", "labels", "severity"])
             classes[member.key] = Configuration.TargetClass(
                 interval: duration(members["interval"], "\(name).interval", minimum: .milliseconds(10)),
                 probeTimeout: duration(members["probe_timeout"], "\(name).probe_timeout"),
-                bytesPerDay: number(members["bytes_per_day"], "\(name).bytes_per_day", in: 1...Int.max))
+                bytesPerDay: number(members["bytes_per_day"], "\(name).bytes_per_day", in: 1...Int.max),
+                labels: labels(members["labels"], "\(name).labels"),
+                severity: severity(members["severity"], "\(name).severity"))
         }
         return classes
+    }
+
+    /// Reads labels. A name has the form that Prometheus and others accept.
+    mutating func labels(_ node: ConfigurationNode?, _ name: String) -> [String: String] {
+        var labels: [String: String] = [:]
+        for member in map(node, name) {
+            let letters = member.key.utf8
+            let isName = letters.allSatisfy { 0x30...0x39 ~= $0 || 0x61...0x7a ~= $0 | 0x20 || $0 == UInt8(ascii: "_") }
+            guard isName, 1...64 ~= letters.count, letters.first.map({ 0x30...0x39 ~= $0 }) == false else {
+                note(
+                    member.origin,
+                    "label '\(Self.shown(member.key))': write 1 to 64 letters, digits or '_', and no digit first")
+                continue
+            }
+            if let value = self.name(member.value, "\(name).\(member.key)") { labels[member.key] = value }
+        }
+        if let node, labels.count > Self.labelLimit { note(node.origin, "'\(name)' has more than \(Self.labelLimit) labels") }
+        return labels
+    }
+
+    /// The maximum number of labels of a class and of a target.
+    private static let labelLimit = 32
+
+    mutating func severity(_ node: ConfigurationNode?, _ name: String) -> Configuration.Severity? {
+        value(node, name) { text throws(Invalid) in
+            guard let severity = Configuration.Severity(rawValue: text) else { throw Invalid("write info, warning or critical") }
+            return severity
+        }
     }
 
     mutating func groups(_ node: ConfigurationNode?) -> [Configuration.TargetGroup] {
@@ -154,13 +192,14 @@ extension ConfigurationReader {
             if case .scalar(let name) = element.content {
                 group = Configuration.TargetGroup(name: name)
             } else {
-                let members = members(element, "groups", keys: ["name", "folded"])
+                let members = members(element, "groups", keys: ["name", "folded", "severity"])
                 guard let name = text(members["name"], "groups.name") else {
                     note(element.origin, "a group needs 'name'")
                     continue
                 }
                 group = Configuration.TargetGroup(name: name)
                 if let isFolded = flag(members["folded"], "groups.folded") { group.isFolded = isFolded }
+                group.severity = severity(members["severity"], "groups.severity")
             }
             if names.insert(group.name).inserted {
                 groups.append(group)

@@ -1,4 +1,5 @@
 import Reachability
+import Records
 
 /// The settings of the service. A new value has the defaults.
 struct Configuration: Hashable, Sendable {
@@ -6,6 +7,8 @@ struct Configuration: Hashable, Sendable {
     var listen = ListenAddress.standard
     /// The names beside `localhost` and the address by which browsers may open the page.
     var allowedHosts: [String] = []
+    /// The path of the API's Unix socket; `nil` for the default of the environment.
+    var socket: String?
     /// The directory of the history; `nil` for the default of the environment.
     var state: String?
     /// The time zone of days and of maintenance windows (tz database); `nil` for that of this machine.
@@ -17,6 +20,8 @@ struct Configuration: Hashable, Sendable {
     var retention = Retention()
     /// The time between two checkpoints of the history.
     var flushEvery = Duration.seconds(3_600)
+    /// The severity of targets without one of their own; `nil` for none.
+    var severity: Severity?
     /// The classes of targets, by name.
     var classes: [String: TargetClass] = [:]
     /// The groups of the page, in their order.
@@ -25,11 +30,13 @@ struct Configuration: Hashable, Sendable {
     /// The targets, in their order.
     var targets: [ConfiguredTarget] = []
 
+    /// The maximum number of bytes of the path of a Unix socket (unix(7)).
+    static let longestSocketPath = 107
+
     static let keys = [
-        "listen", "allowed_hosts", "state", "time_zone", "interval", "probe_timeout", "fail_after", "recover_after", "canary",
-        "retention",
-        "flush_every",
-        "classes", "thresholds", "groups", "maintenance", "targets",
+        "listen", "allowed_hosts", "socket", "state", "time_zone", "interval", "probe_timeout", "fail_after", "recover_after",
+        "severity",
+        "canary", "retention", "flush_every", "classes", "thresholds", "groups", "maintenance", "targets",
     ]
 
     /// The URL with a known answer.
@@ -44,6 +51,9 @@ struct Configuration: Hashable, Sendable {
         var probeTimeout: Duration?
         /// The bytes that probes over one metered interface may use per day.
         var bytesPerDay: Int?
+        /// The labels, to which those of a target are added.
+        var labels: [String: String] = [:]
+        var severity: Severity?
     }
 
     /// A group of the page.
@@ -51,6 +61,12 @@ struct Configuration: Hashable, Sendable {
         var name: String
         /// Whether the page shows the group as one line at first.
         var isFolded = false
+        var severity: Severity?
+    }
+
+    /// The importance of a target's failures.
+    enum Severity: String, Hashable, Sendable, CaseIterable {
+        case info, warning, critical
     }
 }
 
@@ -63,6 +79,10 @@ struct ConfiguredTarget: Hashable, Sendable {
     var endpoint: Endpoint
     var group: String?
     var className: String?
+    /// The labels of the class and of the target.
+    var labels: [String: String] = [:]
+    /// The severity of the target, else that of its class, of its group, or of the configuration; `nil` without any.
+    var severity: Configuration.Severity?
     /// The settings of the probes, without the content of ``files``.
     var settings: ProbeSettings
     /// The files that the settings need.
@@ -72,6 +92,8 @@ struct ConfiguredTarget: Hashable, Sendable {
 
     /// The key of the target's history.
     var key: String { id ?? endpoint.text }
+    /// The names of the target's records.
+    var identity: TargetIdentity { TargetIdentity(id: id, name: name, group: group, labels: labels) }
     /// The name that people see.
     var title: String { name ?? endpoint.text }
 

@@ -54,7 +54,7 @@ struct ConfigurationDifference: Hashable, Sendable {
 extension ConfiguredTarget {
     /// Whether another target has the same description for people.
     fileprivate func isDescribed(as other: ConfiguredTarget) -> Bool {
-        (name, group, className) == (other.name, other.group, other.className)
+        (identity, className, severity) == (other.identity, other.className, other.severity)
     }
 }
 
@@ -63,7 +63,7 @@ extension Configuration {
     func restartKeys(for next: Configuration) -> [String] {
         [
             ("listen", listen == next.listen), ("allowed_hosts", allowedHosts == next.allowedHosts),
-            ("state", state == next.state),
+            ("socket", socket == next.socket), ("state", state == next.state),
             ("time_zone", timeZone == next.timeZone), ("canary", canary == next.canary),
         ].filter { !$0.1 }.map(\.0)
     }

@@ -11,6 +11,8 @@ enum ConfigurationExample {
         #    name: Web shop
         #    target: https://shop.example/health
         #    group: web
+        #    labels: {team: shop}          # in records and documents
+        #    severity: critical            # info, warning or critical
         #    expect:
         #      status: 200-299
         #      body: ok                    # a regular expression (RE2)
@@ -21,6 +23,7 @@ enum ConfigurationExample {
         #groups:
         #  - name: web
         #    folded: true
+        #    severity: warning
 
         # A URL with a known answer, which finds captive portals. Nothing is requested without it.
         #canary:
@@ -28,6 +31,7 @@ enum ConfigurationExample {
 
         #listen: 127.0.0.1:9130
         #allowed_hosts: [netwatch.example] # names by which browsers may open the page, beside localhost
+        #socket: /run/netwatch/api.sock    # of the API, for programs of this machine
         #interval: 10s                     # the time between two probes of a target
         #probe_timeout: 3s
         #fail_after: 2                     # failed probes after which a target is down
@@ -37,6 +41,7 @@ enum ConfigurationExample {
         #classes:
         #  slow:
         #    interval: 5m
+        #    labels: {line: cellular}
         #    bytes_per_day: 1000000        # over a metered interface
 
         #maintenance:

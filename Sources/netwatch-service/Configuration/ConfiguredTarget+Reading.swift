@@ -3,14 +3,21 @@ import Reachability
 /// The parts of a configuration on which its targets depend.
 struct TargetContext {
     var probes: ProbeSettings
+    let severity: Configuration.Severity?
     let classes: [String: Configuration.TargetClass]
+    /// The names of the groups; empty if the configuration lists none.
     let groups: NameList
     let classNames: [String]
+    let groupSeverities: [String: Configuration.Severity]
 
-    /// Creates the context. - Parameter groups: the names of the groups; empty if the configuration lists none.
-    init(probes: ProbeSettings, classes: [String: Configuration.TargetClass], groups: [String]) {
-        (self.probes, self.classes, self.groups) = (probes, classes, NameList(groups))
+    init(
+        probes: ProbeSettings, severity: Configuration.Severity?, classes: [String: Configuration.TargetClass],
+        groups: [Configuration.TargetGroup]
+    ) {
+        (self.probes, self.severity, self.classes, self.groups) = (probes, severity, classes, NameList(groups.map(\.name)))
         classNames = classes.keys.sorted()
+        let severities = groups.compactMap { group in group.severity.map { (group.name, $0) } }
+        groupSeverities = Dictionary(severities, uniquingKeysWith: { first, _ in first })
     }
 }
 
@@ -26,14 +33,16 @@ struct NameList {
 
 extension ConfigurationReader {
     private static let targetKeys = [
-        "id", "name", "target", "group", "class", "thresholds", "family", "interface", "http", "tls", "expect",
+        "id", "name", "target", "group", "class", "labels", "severity", "thresholds", "family", "interface", "http", "tls",
+        "expect",
     ]
 
     /// Reads a target: a map of keys, or the text of the target alone.
     mutating func target(_ node: ConfigurationNode, _ context: TargetContext) -> ConfiguredTarget? {
         if case .scalar = node.content {
             guard let endpoint = value(node, "target", Self.endpoint) else { return nil }
-            return ConfiguredTarget(endpoint: endpoint, settings: context.probes, origin: node.origin)
+            return ConfiguredTarget(
+                endpoint: endpoint, severity: context.severity, settings: context.probes, origin: node.origin)
         }
         let members = members(node, "targets", keys: Self.targetKeys)
         guard let address = members["target"], address.content != .empty else {
@@ -45,6 +54,10 @@ extension ConfigurationReader {
         target.id = value(members["id"], "id", Self.identifier)
         target.name = name(members["name"], "name")
         readMembership(members, context, into: &target)
+        target.labels.merge(labels(members["labels"], "labels")) { $1 }
+        let own = severity(members["severity"], "severity")
+        target.severity =
+            own ?? target.severity ?? target.group.flatMap { context.groupSeverities[$0] } ?? context.severity
         readThresholds(members["thresholds"], "thresholds", into: &target.settings.quality)
         readNetwork(members, into: &target)
         readTLS(members["tls"], into: &target)
@@ -83,6 +96,7 @@ extension ConfigurationReader {
                 among: context.classNames)
         }
         target.className = name
+        (target.labels, target.severity) = (settings.labels, settings.severity)
         if let interval = settings.interval { target.settings.interval = interval }
         if let timeout = settings.probeTimeout { target.settings.timeout = timeout }
         if let bytes = settings.bytesPerDay { target.settings.metered.bytesPerDay = bytes }

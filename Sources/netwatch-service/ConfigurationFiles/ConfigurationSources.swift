@@ -100,11 +100,6 @@ struct ConfigurationSources {
         return "\(home)/.config/netwatch"
     }
 
-    /// The folder of a new configuration: the system's for root, otherwise the user's.
-    static func defaultFolder(isRoot: Bool, _ environment: [String: String]) -> String? {
-        isRoot ? systemFolder : userFolder(environment)
-    }
-
     private func read(_ path: String, _ loaded: inout Loaded, _ problems: inout [ConfigurationProblem]) -> ConfigurationNode? {
         do throws(ConfigurationProblem) {
             let text = try ConfigurationFile.text(path)

@@ -20,7 +20,10 @@ struct HistoryAnswers: Sendable {
         var hasPages = true
     }
 
+    let source: HistorySource
     let timeZone: String
+    /// The start of the service that answers, in milliseconds since 1970; `nil` for the files of another one.
+    var runningSince: Int64?
 
     /// Returns what happened in a period.
     ///
@@ -37,8 +40,10 @@ struct HistoryAnswers: Sendable {
         let range = question.period.range
         let target = try question.target.map { try self.target($0, reader) }
         var document = HistoryDocument(
-            moment: moment, period: range, incidents: [], gaps: try reader.gaps(range))
-        if let gap = try reader.gap(until: moment.milliseconds), gap.period.overlaps(range) { document.gaps.append(gap) }
+            moment: moment, period: range, source: source, incidents: [], gaps: try reader.gaps(range))
+        document.gaps += try reader.gaps(until: moment.milliseconds, runningSince: runningSince).filter {
+            $0.period.overlaps(range)
+        }
         if let after = question.after, !Self.isPosition(after, ofSamples: question.includesSamples) {
             throw StoreError(.invalid, "after: not a position of a page")
         }
@@ -62,6 +67,7 @@ struct HistoryAnswers: Sendable {
         let present = question.after == nil ? unrecorded.filter { $0.affects(target?.number, in: range) } : []
         let former = Set(unrecorded.map(\.incident.id))
         document.incidents = present.joined(with: page.elements.filter { !former.contains($0.id) })
+        document.names = try names(reader, for: document.incidents, in: range)
         if !question.includesSamples { document.next = page.next }
         document.pathEvents = try reader.pathEvents(range, limit: Self.limit).map {
             .init(time: $0.time, record: $0.record)
@@ -87,13 +93,15 @@ struct HistoryAnswers: Sendable {
         let outages =
             try target.map { [$0.number: Array(longest.prefix(ReportDocument.worst))] } ?? worst(longest, reader, range)
         let targets = try target.map { [$0] } ?? reader.targets()
+        let shown = outages.values.joined().map { BoardIncident(incident: $0, isRecorded: true) }
+        let names = try self.names(reader, for: shown, in: range)
         return ReportDocument(
-            moment: moment, period: range, timeZone: timeZone,
+            moment: moment, period: range, source: source, timeZone: timeZone, names: names,
             targets: targets.compactMap { target in
                 guard let summary = summaries[target.number] else { return nil }
                 // A target can leave an incident before its end, so its own states count the outages.
                 return ReportDocument.Target(
-                    text: target.names.text, id: target.names.id, title: target.names.title, summary: summary,
+                    names: HistoryNames.Target(target), summary: summary,
                     outages: summary.overlappingOutages,
                     worst: outages[target.number] ?? [])
             })
@@ -113,6 +121,12 @@ struct HistoryAnswers: Sendable {
         return worst
     }
 
+    private func names(
+        _ reader: HistoryReader, for incidents: [BoardIncident], in range: Range<Int64>
+    ) throws -> HistoryNames {
+        try HistoryNames(reader.targets().map { HistoryNames.Target($0) }, for: incidents) { try reader.members(range) }
+    }
+
     /// Returns the target with an identifier, a name or a text.
     private func target(_ text: String, _ reader: HistoryReader) throws -> HistoryStore.Target {
         let targets = try reader.targets()
@@ -128,6 +142,12 @@ struct HistoryAnswers: Sendable {
                 .unknownTarget, "target '\(text)': \(found.count) targets have this name; give the id of one: \(keys)")
         }
         return first
+    }
+}
+
+extension HistoryNames.Target {
+    fileprivate init(_ target: HistoryStore.Target) {
+        self.init(number: target.number, text: target.names.text, identity: target.names.identity)
     }
 }
 

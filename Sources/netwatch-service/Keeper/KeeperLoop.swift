@@ -193,7 +193,9 @@ final class KeeperLoop {
                     if case .success(let ledgers) = result { mailbox.post(.withdrawn(ledgers)) }
                 }
             case .publish(let event, let isRecorded):
-                records.append(Record(event: event, isRecorded: isRecorded, identifier: identifier(of: event)))
+                var record = Record(event: event, isRecorded: isRecorded, identity: parts.state.identity(of: event))
+                if case .incident(let incident) = event { record.targetNames = parts.state.names.names(of: incident) }
+                records.append(record)
             case .ended: records.append(Record(event: .ended(now)))
             }
         }
@@ -234,11 +236,6 @@ final class KeeperLoop {
         parts.store.record(turn, lag: parts.state.lag)
     }
 
-    private func identifier(of event: MonitorEvent) -> String? {
-        guard case .server(let id, _) = event else { return nil }
-        return parts.state.target(at: id)?.configured.id
-    }
-
     /// The time between the last board and the next one, in nanoseconds.
     private var boardGap: Int64 {
         guard isChanged else { return Self.quietInterval }
@@ -257,6 +254,7 @@ final class KeeperLoop {
             path: parts.state.path, groups: parts.loaded.configuration.groups, targets: parts.state.targets.map(\.onBoard),
             canary: parts.state.canary, incidents: parts.state.incidents.shown, recording: recording(at: now),
             cells: parts.state.frame.cells, reloadProblem: reloadProblem, restartKeys: restartKeys)
+        board.names = parts.state.names
         board.timeZoneOffset = Int(parts.offset(now.wallClockNanoseconds / 1_000_000) / 1_000)
         let status = ServiceStatus.line(of: board)
         if status != lastStatus, early == nil {

@@ -1,4 +1,5 @@
 import Reachability
+import Records
 
 /// The decisions of the keeper: a turn receives the reports of the monitor and the time, and returns its effects.
 ///
@@ -30,6 +31,8 @@ struct KeeperState: Sendable {
     /// The places of targets by their numbers at the monitor and in the history.
     private var placesAtMonitor: [TargetID: Int] = [:]
     private var placesInHistory: [Int: Int] = [:]
+    /// The names of the targets, for the texts that incidents have of them.
+    private(set) var names = TargetNames()
     private var recorder: HistoryRecorder
     private var ledgers: LedgerBook
     private var calendar: DayCalendar
@@ -75,14 +78,27 @@ struct KeeperState: Sendable {
     private mutating func renumber() {
         placesAtMonitor = [:]
         placesInHistory = [:]
+        names = TargetNames()
         for (place, target) in targets.enumerated() {
             placesAtMonitor[target.monitor] = place
             placesInHistory[target.number] = place
+            names.add(target.configured.name, of: target.configured.endpoint)
         }
     }
 
     /// Returns the target with a number at the monitor; `nil` if it was removed.
     func target(at monitor: TargetID) -> KeptTarget? { placesAtMonitor[monitor].map { targets[$0] } }
+
+    /// Returns the names of an event's target, or of the only target of an incident; `nil` if it is about none.
+    func identity(of event: MonitorEvent) -> TargetIdentity? {
+        switch event {
+        case .server(let id, _), .probe(let id, _): target(at: id)?.configured.identity
+        case .incident(let incident) where incident.subject.kind == .target:
+            incident.members.numbers.lazy.compactMap { target(at: TargetID($0)) }
+                .first { $0.configured.endpoint.text == incident.subject.name }?.configured.identity
+        default: nil
+        }
+    }
 
     /// The time by which the wall clock is behind the history, in milliseconds.
     var lag: Int64 { recorder.lag }

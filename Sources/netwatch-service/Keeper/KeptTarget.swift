@@ -21,6 +21,7 @@ struct KeptTarget: Sendable {
         target.isInMaintenance = isInMaintenance
         target.bars = bars.bars
         (target.number, target.monitor) = (number, monitor)
+        (target.name, target.labels, target.severity) = (configured.name, configured.labels, configured.severity)
         return target
     }
 }

@@ -1,14 +1,13 @@
 import Console
 import EventLoop
 import FoundationEssentials
-import Glibc
 import Reachability
 
 /// The history of a service that starts: its store, what it remembers, and the numbers of the targets.
 final class OpenedHistory: Sendable {
     let store: HistoryStore
-    /// The name of this machine.
-    let instance: String
+    /// This machine, and the directory.
+    let source: HistorySource
     let timeZone: String
     let offset: TimeZoneOffset
     /// The state with which the keeper begins; `nil` once it has taken it, so that the memory is released.
@@ -40,8 +39,8 @@ final class OpenedHistory: Sendable {
         let zone = configuration.timeZone.flatMap { TimeZone(identifier: $0) } ?? TimeZone.current
         let offset = zone.offset
         (timeZone, self.offset) = (zone.identifier, offset)
-        instance = Self.hostName
         let path = try StateDirectory.path(configured: configuration.state, environment)
+        source = HistorySource(instance: HostName.current, state: path, isService: true)
         var settings = HistoryStore.Settings(directory: path)
         settings.retention = configuration.retention
         settings.timeZone = zone.identifier
@@ -57,8 +56,9 @@ final class OpenedHistory: Sendable {
         } catch { throw Failure(error) }
         for note in recovered.notes { StandardError.note(note) }
         let last = recovered.lastAlive?.wall
-        let recorder = HistoryRecorder(now, last: last)
-        let gap = last.flatMap { $0 < now.wall ? $0..<now.wall : nil }
+        let recorder = HistoryRecorder(now, last: last, unrecordedUntil: recovered.unrecordedUntil)
+        let stop = recovered.unrecordedUntil ?? last
+        let gap = stop.flatMap { $0 < now.wall ? $0..<now.wall : nil }
         var calendar = DayCalendar(offset: offset)
         let frame = BarFrame(at: recorder.now, in: &calendar)
         let numbers = try Self.numbers(of: configuration, store)
@@ -119,15 +119,10 @@ final class OpenedHistory: Sendable {
             frame: beginning.frame, offset: offset, at: started)
         state.restore(beginning.incidents)
         return Keeper.Parts(
-            state: state, session: session, intake: intake, store: store, watchdogInterval: watchdogInterval, instance: instance,
+            state: state, session: session, intake: intake, store: store, watchdogInterval: watchdogInterval,
+            instance: source.instance,
             timeZone: timeZone, offset: offset, started: started, gap: beginning.gap,
             loaded: .init(configuration: loaded.configuration, settings: loaded.settings))
-    }
-
-    private static var hostName: String {
-        var buffer = [CChar](repeating: 0, count: 256)
-        guard gethostname(&buffer, buffer.count - 1) == 0 else { return "localhost" }
-        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
     private static func numbers(of configuration: Configuration, _ store: HistoryStore) throws(Failure) -> [Int] {
@@ -202,5 +197,8 @@ extension Failure {
 
 extension HistoryStore.TargetNames {
     /// Creates the names of a target of the configuration.
-    init(_ target: ConfiguredTarget) { self.init(id: target.id, text: target.endpoint.text, title: target.title) }
+    init(_ target: ConfiguredTarget) {
+        self.init(
+            id: target.id, text: target.endpoint.text, title: target.title, group: target.group, labels: target.labels)
+    }
 }

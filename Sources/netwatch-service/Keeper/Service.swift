@@ -40,7 +40,8 @@ final class Service {
             )
         }
         try OpenedHistory.checkLock(loaded.configuration, environment)
-        sockets = try ServiceSockets(loaded.configuration.listen, environment, usesNextPort: usesNextPort)
+        sockets = try ServiceSockets(
+            loaded.configuration.listen, socket: loaded.configuration.socket, environment, usesNextPort: usesNextPort)
         history = try OpenedHistory(loaded.configuration, environment)
         do {
             worker = try Worker(name: "netwatch-config")
@@ -154,7 +155,8 @@ final class Service {
         let (boards, events, renders) = (boards, events, renders)
         let (sources, manager, worker) = (sources, manager, worker)
         let pages = ServicePages(
-            store: history.store, boards: boards, evidence: evidence, timeZone: history.timeZone, offset: history.offset)
+            store: history.store, boards: boards, evidence: evidence, source: history.source, timeZone: history.timeZone,
+            offset: history.offset)
         return WebContent(
             boards: boards, events: events, renders: renders,
             header: { board in
@@ -179,7 +181,7 @@ extension Record {
     /// The key of the record's target; `nil` for records of no target.
     fileprivate var key: String? {
         guard case .server(_, let update) = event else { return nil }
-        return identifier ?? update.endpoint.text
+        return identity?.id ?? update.endpoint.text
     }
 }
 

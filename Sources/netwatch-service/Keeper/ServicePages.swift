@@ -6,14 +6,17 @@ struct ServicePages: Sendable {
     let store: HistoryStore
     let boards: BoardSource
     let evidence: PresentEvidence
+    let source: HistorySource
     let timeZone: String
     let offset: TimeZoneOffset
     private let turns = HistoryTurns()
 
     init(
-        store: HistoryStore, boards: BoardSource, evidence: PresentEvidence, timeZone: String, offset: @escaping TimeZoneOffset
+        store: HistoryStore, boards: BoardSource, evidence: PresentEvidence, source: HistorySource, timeZone: String,
+        offset: @escaping TimeZoneOffset
     ) {
-        (self.store, self.boards, self.evidence, self.timeZone, self.offset) = (store, boards, evidence, timeZone, offset)
+        (self.store, self.boards, self.evidence, self.source) = (store, boards, evidence, source)
+        (self.timeZone, self.offset) = (timeZone, offset)
     }
 
     /// The renderer of the pages.
@@ -107,7 +110,8 @@ struct ServicePages: Sendable {
                 target: parameters["target"], includesSamples: includesSamples,
                 after: after, hasPages: format == .json || after != nil)
         } catch { throw WebProblem(.badRequest, "\(error.parameter): \(error.reason)") }
-        let answers = HistoryAnswers(timeZone: timeZone)
+        let answers = HistoryAnswers(
+            source: source, timeZone: timeZone, runningSince: boards.current()?.started.milliseconds)
         return PageDocument(type: format.contentType) { client in
             // The history has an earlier state of these, or none, while its disk is full.
             let unrecorded = boards.current()?.incidents.filter { !$0.isRecorded } ?? []

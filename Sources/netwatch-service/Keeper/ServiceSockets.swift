@@ -14,7 +14,16 @@ struct ServiceSockets {
     private static let furtherPorts: UInt16 = 100
 
     /// Opens the sockets. Those of the service manager replace them.
-    init(_ listen: ListenAddress, _ environment: [String: String], usesNextPort: Bool) throws(Failure) {
+    ///
+    /// - Parameters:
+    ///   - listen: the address of the page.
+    ///   - path: the path of the Unix socket; `nil` for the default.
+    ///   - environment: the variables of the program.
+    ///   - usesNextPort: whether another port may replace one that is in use.
+    /// - Throws: ``Failure`` if the address, or the socket that the configuration names, cannot be opened.
+    init(
+        _ listen: ListenAddress, socket path: String?, _ environment: [String: String], usesNextPort: Bool
+    ) throws(Failure) {
         let inherited = InheritedSockets(environment)
         for descriptor in inherited.unusable {
             StandardError.note("the inherited descriptor \(descriptor) is no listening socket, and is not used")
@@ -31,9 +40,16 @@ struct ServiceSockets {
         } else if let endpoint = all.first?.endpoint {
             address = ListenAddress.text(endpoint.address, port: endpoint.port)
         }
-        if inherited.local.isEmpty, let socket = Self.openLocal(environment) {
-            all.append(socket)
-            created.append(socket)
+        if inherited.local.isEmpty {
+            do throws(Failure) {
+                if let socket = try path.map(Self.openLocal) ?? Self.openStandard(environment) {
+                    all.append(socket)
+                    created.append(socket)
+                }
+            } catch {
+                for socket in created { close(socket.descriptor) }
+                throw Failure(error.code, "socket \(error.message)")
+            }
         }
         (self.all, self.address, self.created) = (all, address, created)
     }
@@ -58,14 +74,16 @@ struct ServiceSockets {
         }
     }
 
-    /// Opens the Unix socket. The page works without it, so a failure is a note.
-    private static func openLocal(_ environment: [String: String]) -> ListeningSocket? {
+    private static func openLocal(_ path: String) throws(Failure) -> ListeningSocket? {
+        try LocalSocket.createDirectory(of: path)
+        return try ListeningSocket.unix(path: path, mode: 0o660, group: LocalSocket.group)
+    }
+
+    /// Opens the socket at the usual path. The page works without it, so a failure is a note: another service may have it.
+    private static func openStandard(_ environment: [String: String]) -> ListeningSocket? {
         guard let path = LocalSocket.path(environment) else { return nil }
-        do throws(Failure) {
-            try LocalSocket.createDirectory(of: path)
-            return try ListeningSocket.unix(path: path, mode: 0o660, group: LocalSocket.group)
-        } catch {
-            StandardError.note("\(error.message); local programs cannot use the socket")
+        do throws(Failure) { return try openLocal(path) } catch {
+            StandardError.note("\(error.message); local programs cannot use the socket; 'socket' or --socket names another one")
             return nil
         }
     }

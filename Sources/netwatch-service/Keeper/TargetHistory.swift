@@ -83,12 +83,14 @@ struct TargetHistory {
         return summaries.map { RoundTripPoint($0) }
     }
 
-    /// Returns the changes of the state without their causes, the newest first. The timeline has the times without a state as gaps.
+    /// Returns the changes of the state without their causes, the newest first. The timeline has the times without a state as gaps. The first
+    /// state of a target that is new in this time is one of them.
     static func changes(_ samples: [Sample]) -> [TargetDetail.StateChange] {
         var changes: [TargetDetail.StateChange] = []
         var state: RecordedState?
+        let isNew = samples.first?.state == .unknown
         for sample in samples where sample.state != state && sample.state != .unknown && sample.state != .notRecorded {
-            if state != nil { changes.append(.init(time: sample.time, state: sample.state, cause: nil)) }
+            if state != nil || isNew { changes.append(.init(time: sample.time, state: sample.state, cause: nil)) }
             state = sample.state
         }
         return Array(changes.suffix(TargetDetail.entryLimit).reversed())

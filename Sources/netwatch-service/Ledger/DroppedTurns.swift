@@ -8,7 +8,7 @@ struct DroppedTurns: Sendable {
     private(set) var time: ClockReading
     /// The state of each target that had an event; `nil` if the target is no longer monitored.
     private var states: [Int: RecordedState?] = [:]
-    /// The time before the start in which the service did not run.
+    /// The times before the start in which the service did not run, or could not record.
     private var stops: [HistoryGap] = []
 
     /// - Parameters:
@@ -28,7 +28,7 @@ struct DroppedTurns: Sendable {
                 samples += 1
                 states[target] = .some(sample.state)
             case .end(let target, _): states[target] = .some(nil)
-            case .gap(let gap): if gap.reason == .stopped { stops.append(gap) }
+            case .gap(let gap): if gap.reason == .stopped || gap.period.upperBound <= start { stops.append(gap) }
             }
         }
     }

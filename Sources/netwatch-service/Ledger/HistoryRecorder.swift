@@ -40,9 +40,10 @@ struct HistoryRecorder: Sendable {
     /// - Parameters:
     ///   - now: the present time.
     ///   - last: the time until which something was recorded. The time since then is a gap, in which the service did not run.
-    init(_ now: ClockReading, last: Int64? = nil) {
+    ///   - unrecordedUntil: the time until which it ran after `last`, and could not record; `nil` if it did not.
+    init(_ now: ClockReading, last: Int64? = nil, unrecordedUntil: Int64? = nil) {
         clock = HistoryClock(now, last: last)
-        if let last, last < clock.last { events = [.gap(HistoryGap(period: last..<clock.last, reason: .stopped))] }
+        if let last { events = HistoryGap.sinceEnd(last, until: clock.last, unrecordedUntil: unrecordedUntil).map { .gap($0) } }
         reading = now
         reading.wall = clock.last
     }

@@ -23,6 +23,20 @@ struct HistoryGap: Hashable, Sendable {
     /// The time in milliseconds since 1970.
     var period: Range<Int64>
     var reason: Reason
+
+    /// Returns the gaps since the end of a history.
+    ///
+    /// - Parameters:
+    ///   - last: the time until which something was recorded.
+    ///   - end: the end of the gaps.
+    ///   - time: the time until which the service ran after `last`, and could not record; `nil` if it did not.
+    /// - Returns: the time in which nothing could be recorded, and that in which the service did not run.
+    static func sinceEnd(_ last: Int64, until end: Int64, unrecordedUntil time: Int64?) -> [HistoryGap] {
+        let stop = min(max(time ?? last, last), end)
+        return [(last, stop, Reason.notRecorded), (stop, end, .stopped)].compactMap { start, end, reason in
+            start < end ? HistoryGap(period: start..<end, reason: reason) : nil
+        }
+    }
 }
 
 /// An input of the ledgers of all targets. ``TargetLedger`` and ``LedgerBook`` make the same summaries from the same inputs.

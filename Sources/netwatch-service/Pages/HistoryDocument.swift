@@ -26,8 +26,10 @@ struct HistoryDocument: Hashable, Sendable {
     var moment: Moment
     /// The period in milliseconds since 1970.
     var period: Range<Int64>
+    var source: HistorySource
     /// The newest first.
     var incidents: [BoardIncident]
+    var names = HistoryNames()
     /// The oldest first.
     var gaps: [HistoryGap]
     /// The changes of the path, the oldest first.
@@ -41,13 +43,17 @@ struct HistoryDocument: Hashable, Sendable {
         typealias Document = PartedDocument<JSONWriter>
         let head: Document.Part = { writer in
             writer.beginObject()
-            writer.periodHead(period, at: moment)
+            writer.periodHead(period, of: source, at: moment)
             writer.key("incidents")
             writer.beginArray()
         }
-        let incidents = Document.parts(incidents) { incidents, writer in
+        let incidents = Document.parts(incidents) { [names] incidents, writer in
             for incident in incidents {
-                writer.object { RecordEncoder.write(keysOf: incident.incident, isRecorded: incident.isRecorded, to: &$0) }
+                writer.object { writer in
+                    RecordEncoder.write(
+                        keysOf: incident.incident, names.identity(of: incident.incident), isRecorded: incident.isRecorded,
+                        to: &writer)
+                }
             }
         }
         let gaps = Document.parts(gaps) { gaps, writer in
@@ -117,16 +123,16 @@ struct HistoryDocument: Hashable, Sendable {
     var csvParts: [PartedDocument<CSVDocument>.Part] {
         typealias Document = PartedDocument<CSVDocument>
         let head: Document.Part = { document in
-            document.add(["kind", "from", "to", "seconds", "scope", "subject", "cause", "detail", "targets"])
+            document.add(["kind", "from", "to", "seconds", "scope", "subject", "cause", "detail", "targets", "name"])
         }
-        let incidents = Document.parts(incidents) { incidents, document in
+        let incidents = Document.parts(incidents) { [names] incidents, document in
             for incident in incidents.map(\.incident) {
                 let (from, to) = (incident.began.milliseconds, incident.ended?.milliseconds)
                 document.add([
                     "incident", Timestamp.text(milliseconds: from), to.map { Timestamp.text(milliseconds: $0) },
                     to.map { CSVDocument.seconds($0 - from) }, incident.scope.rawValue, "\(incident.subject)",
                     incident.cause.name, incident.cause.detail,
-                    "\(incident.targetCount)",
+                    "\(incident.targetCount)", names.identity(of: incident)?.name,
                 ])
             }
         }
@@ -136,6 +142,7 @@ struct HistoryDocument: Hashable, Sendable {
                     "gap", Timestamp.text(milliseconds: gap.period.lowerBound),
                     Timestamp.text(milliseconds: gap.period.upperBound),
                     CSVDocument.seconds(gap.period.upperBound - gap.period.lowerBound), nil, nil, gap.reason.rawValue, nil, nil,
+                    nil,
                 ])
             }
         }
@@ -144,6 +151,7 @@ struct HistoryDocument: Hashable, Sendable {
                 document.add([
                     "path", Timestamp.text(milliseconds: event.time), nil, nil, nil, event.interface, event.cause?.name,
                     ([event.isSatisfied ? "satisfied" : "unsatisfied"] + event.reasons).joined(separator: " "), nil,
+                    nil,
                 ])
             }
         }
@@ -153,8 +161,12 @@ struct HistoryDocument: Hashable, Sendable {
     /// The incidents, gaps and changes of the path for people, the newest first.
     var lineParts: [PartedDocument<[HistoryLine]>.Part] {
         typealias Document = PartedDocument<[HistoryLine]>
-        let incidents = Document.parts(incidents) { incidents, lines in
-            lines += incidents.map { HistoryLine(time: $0.incident.began.milliseconds, text: TextStyle.printable(Self.line($0))) }
+        let head: Document.Part = { [source] lines in lines.append(HistoryLine(time: .max, text: source.line)) }
+        let incidents = Document.parts(incidents) { [names] incidents, lines in
+            lines += incidents.map { incident in
+                let text = Self.line(incident, names.names(of: incident.incident))
+                return HistoryLine(time: incident.incident.began.milliseconds, text: TextStyle.printable(text))
+            }
         }
         let gaps = Document.parts(gaps) { gaps, lines in
             lines += gaps.map { HistoryLine(time: $0.period.lowerBound, text: TextStyle.printable(Self.line($0))) }
@@ -164,20 +176,26 @@ struct HistoryDocument: Hashable, Sendable {
                 HistoryLine(time: $0.time, text: TextStyle.printable(Self.line($0)))
             }
         }
-        return incidents + gaps + pathEvents
+        return [head] + incidents + gaps + pathEvents
     }
 
+    /// Returns the lines, the newest first. That of the source is before them.
     static func ordered(_ lines: [HistoryLine]) -> [String] {
-        lines.isEmpty ? ["no incident, no gap and no change of the path"] : lines.sorted { $0.time > $1.time }.map(\.text)
+        let texts = lines.sorted { $0.time > $1.time }.map(\.text)
+        return lines.contains { $0.time < .max } ? texts : texts + ["no incident, no gap and no change of the path"]
     }
 
-    private static func line(_ incident: BoardIncident) -> String {
+    private static func line(_ incident: BoardIncident, _ names: [String]) -> String {
         let value = incident.incident
         let (from, to) = (value.began.milliseconds, value.ended?.milliseconds)
         let length = to.map { "for \(TimeSpan.rough(.milliseconds($0 - from)))" } ?? "open"
         let count = value.targetCount == 1 ? "1 target" : "\(value.targetCount) targets"
+        // The subject names a single target already.
+        let further = value.targetCount > 3 ? ", …" : ""
+        let list = value.subject.kind == .target || names.isEmpty ? "" : " (\(names.prefix(3).joined(separator: ", "))\(further))"
         let mark = incident.isRecorded ? "" : ", not recorded"
-        return "\(Timestamp.text(milliseconds: from))  \(length)  \(value.subject)  \(count)  \(value.cause)\(mark)"
+        let subject = value.subjectSentence(names)
+        return "\(Timestamp.text(milliseconds: from))  \(length)  \(subject)  \(count)\(list)  \(value.cause)\(mark)"
     }
 
     private static func line(_ event: TargetDetail.PathEvent) -> String {
@@ -185,7 +203,7 @@ struct HistoryDocument: Hashable, Sendable {
             event.isSatisfied
             ? "satisfied\(event.interface.map { " over \($0)" } ?? "")"
             : "not satisfied\(event.cause.map { ": \($0)" } ?? "")"
-        let reasons = event.reasons.isEmpty ? "" : "  (\(event.reasons.prefix(8).joined(separator: ", ")))"
+        let reasons = event.reasons.isEmpty ? "" : "  (\(event.reasonText))"
         return "\(Timestamp.text(milliseconds: event.time))  the path is \(state)\(reasons)"
     }
 
@@ -194,7 +212,7 @@ struct HistoryDocument: Hashable, Sendable {
             switch gap.reason {
             case .suspend: "the machine was suspended"
             case .stopped: "the service did not run"
-            case .notRecorded: "nothing was recorded"
+            case .notRecorded: "nothing was recorded: the disk was full, the clock was set, or the process did not run"
             }
         let length = gap.period.upperBound - gap.period.lowerBound
         return "\(Timestamp.text(milliseconds: gap.period.lowerBound))  for \(TimeSpan.rough(.milliseconds(length)))  \(reason)"
@@ -211,11 +229,12 @@ extension HistoryDocument.PathChange {
 
 extension JSONWriter {
     /// Writes the keys with which a document about a period begins. - Parameter period: milliseconds since 1970.
-    mutating func periodHead(_ period: Range<Int64>, at moment: Moment) {
+    mutating func periodHead(_ period: Range<Int64>, of source: HistorySource, at moment: Moment) {
         member("v", RecordFormat.version)
         member("ts", Timestamp.text(moment))
         member("since", Timestamp.text(milliseconds: period.lowerBound))
         member("until", Timestamp.text(milliseconds: period.upperBound))
+        source.write(to: &self)
     }
 }
 

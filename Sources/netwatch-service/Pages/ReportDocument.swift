@@ -6,12 +6,11 @@ import Records
 struct ReportDocument: Hashable, Sendable {
     /// The maximum number of worst outages of a target.
     static let worst = 10
+    /// The maximum number of outages of a target in the text.
+    private static let shownOutages = 3
 
     struct Target: Hashable, Sendable {
-        var text: String
-        var id: String?
-        /// The name for people.
-        var title: String
+        var names: HistoryNames.Target
         /// The times in each state, which sum to the period.
         var summary: PeriodSummary
         /// The number of outages in the period.
@@ -19,6 +18,8 @@ struct ReportDocument: Hashable, Sendable {
         /// The longest outages, the longest first.
         var worst: [Incident]
 
+        var text: String { names.text }
+        var id: String? { names.identity.id }
         var availability: Availability { Availability(summary.times) }
     }
 
@@ -26,13 +27,19 @@ struct ReportDocument: Hashable, Sendable {
     var moment: Moment
     /// The period in milliseconds since 1970.
     var period: Range<Int64>
+    var source: HistorySource
     var timeZone: String
+    /// The names of the targets of incidents.
+    var names: HistoryNames
     var targets: [Target]
 
     /// Creates a document. Targets without recorded time are left out, such as those that the configuration no longer has, unless the
     /// entire period has none.
-    init(moment: Moment, period: Range<Int64>, timeZone: String, targets: [Target]) {
-        (self.moment, self.period, self.timeZone) = (moment, period, timeZone)
+    init(
+        moment: Moment, period: Range<Int64>, source: HistorySource, timeZone: String, names: HistoryNames = HistoryNames(),
+        targets: [Target]
+    ) {
+        (self.moment, self.period, self.source, self.timeZone, self.names) = (moment, period, source, timeZone, names)
         let recorded = targets.filter { !$0.summary.hasNoRecordedTime }
         self.targets = recorded.isEmpty ? targets : recorded
     }
@@ -45,13 +52,13 @@ struct ReportDocument: Hashable, Sendable {
         typealias Document = PartedDocument<JSONWriter>
         let head: Document.Part = { writer in
             writer.beginObject()
-            writer.periodHead(period, at: moment)
+            writer.periodHead(period, of: source, at: moment)
             writer.member("time_zone", timeZone)
             writer.key("targets")
             writer.beginArray()
         }
         let targets = Document.parts(targets) { targets, writer in
-            for target in targets { writer.object { Self.write(target, to: &$0) } }
+            for target in targets { writer.object { write(target, to: &$0) } }
         }
         let end: Document.Part = { writer in
             writer.endArray()
@@ -60,10 +67,10 @@ struct ReportDocument: Hashable, Sendable {
         return [head] + targets + [end]
     }
 
-    private static func write(_ target: Target, to writer: inout JSONWriter) {
+    private func write(_ target: Target, to writer: inout JSONWriter) {
         let (summary, availability) = (target.summary, target.availability)
-        writer.member("target", target.text)
-        writer.member("id", target.id)
+        writer.member("target", target.names.text)
+        TargetIdentity?(target.names.identity).write(to: &writer)
         writer.key("availability")
         writer.value(decimal: availability.server)
         writer.key("availability_with_local")
@@ -72,7 +79,7 @@ struct ReportDocument: Hashable, Sendable {
         writer.value(decimal: availability.observed)
         writer.key("seconds")
         writer.object { writer in
-            for state in states {
+            for state in Self.states {
                 writer.key(text: state.name)
                 writer.value(decimal: Double(summary.times[state]) / 1_000)
             }
@@ -91,7 +98,9 @@ struct ReportDocument: Hashable, Sendable {
         writer.key("worst")
         writer.array { writer in
             for incident in target.worst {
-                writer.object { RecordEncoder.write(keysOf: incident, isRecorded: true, to: &$0) }
+                writer.object {
+                    RecordEncoder.write(keysOf: incident, names.identity(of: incident), isRecorded: true, to: &$0)
+                }
             }
         }
     }
@@ -125,7 +134,7 @@ struct ReportDocument: Hashable, Sendable {
         cells += Self.states.map { CSVDocument.seconds(summary.times[$0]) }
         cells += ["\(summary.probes)", "\(summary.lost)"]
         cells += measured.map { $0.map { Milliseconds.text(Sample.duration($0)) } }
-        cells += ["\(target.outages)", target.title]
+        cells += ["\(target.outages)", target.names.title]
         return cells
     }
 
@@ -144,6 +153,7 @@ struct ReportDocument: Hashable, Sendable {
             let (since, until) = (
                 Timestamp.text(milliseconds: period.lowerBound), Timestamp.text(milliseconds: period.upperBound)
             )
+            lines.append(HistoryLine(text: source.line))
             lines.append(HistoryLine(text: "from \(since) to \(until)"))
             if targets.isEmpty { lines.append(HistoryLine(text: "no targets")) }
         }
@@ -157,16 +167,22 @@ struct ReportDocument: Hashable, Sendable {
 
     private static func lines(_ target: Target) -> [String] {
         let availability = target.availability
-        var parts = ["\(target.title): \(percent(availability.server))"]
+        var parts = ["\(target.names.title): \(percent(availability.server))"]
         if availability.withLocalCauses != availability.server {
             parts.append("with faults of this machine and of the network \(percent(availability.withLocalCauses))")
         }
         parts.append("observed \(percent(availability.observed))")
         parts.append(target.outages == 1 ? "1 outage" : "\(target.outages) outages")
-        let outages = target.worst.prefix(3).map { incident in
+        var outages = target.worst.prefix(shownOutages).map { incident in
             let length = incident.ended.map { $0.milliseconds - incident.began.milliseconds }
             let text = length.map { TimeSpan.rough(.milliseconds($0)) } ?? "open"
             return "  \(Timestamp.text(incident.began))  \(text)  \(incident.cause)"
+        }
+        let hidden = target.outages - outages.count
+        if hidden > 0 {
+            outages.append(
+                "  and \(hidden) shorter \(hidden == 1 ? "one" : "ones"); 'netwatch history --target \(target.id ?? target.text)' lists all"
+            )
         }
         return [parts.joined(separator: ", ")] + outages
     }

@@ -1,4 +1,5 @@
 import Reachability
+import Records
 
 /// The incidents: those that are open now, apart from those that are over.
 extension StatusPage {
@@ -105,7 +106,8 @@ extension StatusPage {
 
     private func subject(_ incident: Incident) -> String {
         let subject = incident.subject
-        let name = MarkupText.shortened(subject.name ?? "", to: PageText.nameLimit)
+        let title = subject.kind == .target ? subject.name.map(board.names.name) : subject.name
+        let name = MarkupText.shortened(title ?? "", to: PageText.nameLimit)
         return switch subject.kind {
         case .interface: subject.name == nil ? "This machine" : "Interface \(name)"
         case .gateway: subject.name == nil ? "The gateway" : "Gateway \(name)"
@@ -116,7 +118,8 @@ extension StatusPage {
     }
 
     private func affected(_ incident: Incident) -> Markup {
-        let shown = incident.targets.prefix(3).map { MarkupText.shortened($0.text, to: 60) }.joined(separator: ", ")
+        let shown = incident.targets.prefix(3).map { MarkupText.shortened(board.names.name(of: $0.text), to: 60) }.joined(
+            separator: ", ")
         let others = incident.targetCount - min(3, incident.targets.count)
         guard incident.targetCount > 1 || incident.subject.kind != .target else { return "1 target" }
         return """

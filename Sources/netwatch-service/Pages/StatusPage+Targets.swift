@@ -180,7 +180,8 @@ extension StatusPage {
         }
         return """
             <details class=legend id=legend><summary>What the states and bars mean</summary><dl>\(items)</dl>\
-            <p>A bar has the oldest time at its left. The taller a part is, the worse the state. A part shows the worst state of its time.</p>\
+            <p>A bar has the oldest time at its left. The taller a part is, the worse the state. A part shows the worst state of its time. \
+            Where a part is narrower, nothing was observed for the remainder of its time.</p>\
             <p>Availability is the part of the observed time in which a target was up or degraded. Faults before the target do not count; \
             the figure with local causes includes them.</p></details>
             """

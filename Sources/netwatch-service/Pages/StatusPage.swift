@@ -104,15 +104,25 @@ struct StatusPage: Sendable {
                 ?? "This machine is connected"
         } else if counts.present.contains(where: \.state.isProblem) || counts[.up] < counts.total {
             let problems = counts.present.filter(\.state.isProblem)
-            sentence = problems.isEmpty ? "No target has a problem" : PageText.counts(problems)
+            sentence = problems.isEmpty ? "No target has a problem\(exception)" : PageText.counts(problems)
         } else {
-            sentence = counts.total == 1 ? "The target is up" : "All \(PageText.grouped(counts.total)) targets are up"
+            let all = counts.total == 1 ? "The target is up" : "All \(PageText.grouped(counts.total)) targets are up"
+            sentence = "\(all)\(exception)"
         }
         let others: Markup =
             counts.total > 0 && counts[.up] < counts.total
             ? "<span class=sub>\(PageText.grouped(counts[.up])) of \(PageText.count(counts.total, "target")) up\(quiet)</span>"
             : ""
         return "<h1 class=\"\((worst ?? .up).style)\">\(PageSymbol.state(worst ?? .up))<span>\(sentence)\(others)</span></h1>"
+    }
+
+    /// The failure of this machine that the symbol shows although no target has a problem.
+    private var exception: String {
+        switch machine.failure?.layer {
+        case nil: ""
+        case .internet: ", but the Internet check fails"
+        case let layer?: ", but the \(layer.rawValue) of this machine fails"
+        }
     }
 
     /// The targets that are neither up nor a problem.

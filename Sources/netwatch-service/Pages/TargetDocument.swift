@@ -23,6 +23,18 @@ struct TargetDocument {
             writer.member("id", target.id)
             writer.member("name", target.title)
             writer.member("group", target.group)
+            writer.key("labels")
+            if target.labels.isEmpty {
+                writer.null()
+            } else {
+                writer.object { writer in
+                    for (name, value) in target.labels.sorted(by: { $0.key < $1.key }) {
+                        writer.key(text: name)
+                        writer.value(value)
+                    }
+                }
+            }
+            writer.member("severity", target.severity?.rawValue)
             writer.member("status", update.state.rawValue)
             writer.member("maintenance", target.isInMaintenance)
             writer.member(update.cause)
@@ -34,7 +46,7 @@ struct TargetDocument {
             if let report = detail.report {
                 writer.object { writer in
                     writer.member("ts", Timestamp.text(report.moment))
-                    RecordEncoder.write(keysOf: report, to: &writer)
+                    RecordEncoder.write(keysOf: report, target.identity, to: &writer)
                 }
             } else {
                 writer.null()

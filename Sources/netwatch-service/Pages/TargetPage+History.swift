@@ -128,8 +128,7 @@ extension TargetPage {
                 event.isSatisfied
                 ? "The path is satisfied\(event.interface.map { " over \(MarkupText.shortened($0, to: 40))" } ?? "")."
                 : "<b>The path is not satisfied.</b> \(event.cause.map { $0.markup() } ?? "")"
-            let reasons = event.reasons.prefix(8).joined(separator: ", ")
-            text = "\(path) <span class=w>\(MarkupText.shortened(reasons, to: 200))</span>"
+            text = "\(path) <span class=w>\(MarkupText.shortened(event.reasonText, to: 200))</span>"
         case .gap(let gap):
             state = .notRecorded
             kind = "history"

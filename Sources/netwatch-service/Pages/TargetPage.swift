@@ -72,6 +72,8 @@ struct TargetPage {
         }
         add("Target", update.endpoint.text)
         add("Group", target.group)
+        add("Labels", target.labels.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }.joined(separator: ", "))
+        add("Severity", target.severity?.rawValue)
         add("Address", update.address?.description)
         add("Interface", update.interface.map { "\($0.name) (\($0.type.rawValue))" })
         let report = detail.report
@@ -100,7 +102,7 @@ struct TargetPage {
         guard let layers else { return "" }
         var items = Markup()
         for step in layers.steps {
-            let finding = step.finding.machineFinding
+            let finding = layers.finding(of: step)
             let time = step.duration.map(PageText.roundTrip) ?? ""
             items += """
                 <li class="\(finding.state.style)">\(PageSymbol.finding(finding))<b>\(step.layer.rawValue)</b>\

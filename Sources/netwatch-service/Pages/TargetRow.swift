@@ -104,7 +104,8 @@ struct TargetBar {
 
     /// Returns the bar: with links if the budget allows it, else with its parts alone, else as a sentence.
     func markup(_ budget: inout BarBudget) -> Markup {
-        let segments = BarSegment.segments(of: target.bars[span], in: board.cells[span])
+        let segments = BarSegment.segments(
+            of: target.bars[span], in: board.cells[span], now: board.moment.milliseconds)
         guard !segments.isEmpty else { return "<span class=none>no history yet</span>" }
         let label = "\(span.phrase): \(PageText.times(board.times(of: target, in: span)))"
         if let bar = linked(segments, limit: budget.linked) {
@@ -113,13 +114,13 @@ struct TargetBar {
         }
         guard segments.count * Self.plainPart <= budget.plain else { return "<span class=none>\(label)</span>" }
         var bar = Markup()
-        for segment in segments { bar += "<i class=\"\(segment.state.style) w\(segment.cells)\"></i>" }
+        for segment in segments { bar += "<i class=\"\(style(segment))\"></i>" }
         budget.plain -= bar.bytes.count
         return "<div class=\"bar \(span.style)\" role=img aria-label=\"\(label)\">\(bar)</div>"
     }
 
     /// The maximum number of bytes of a part without a link.
-    private static let plainPart = 22
+    private static let plainPart = 25
 
     /// Returns the parts with their links; `nil` if they need more bytes than the limit.
     private func linked(_ segments: [BarSegment], limit: Int) -> Markup? {
@@ -131,7 +132,7 @@ struct TargetBar {
             // The keyboard stops only at parts that differ from a calm one.
             let skipped: Markup = segment.state == .up || segment.state == .notRecorded ? " tabindex=-1" : ""
             bar += """
-                <a class="\(segment.state.style) w\(segment.cells)" href="\(address)" \
+                <a class="\(style(segment))" href="\(address)" \
                 title="\(clock.interval(segment.period)): \(text(segment))"\(skipped)></a>
                 """
         }
@@ -139,6 +140,12 @@ struct TargetBar {
     }
 
     private func text(_ segment: BarSegment) -> String { PageText.times(segment.times) }
+
+    /// The classes of a part: its state, the number of its cells, and the tenths of their time that were observed, if these are not all.
+    private func style(_ segment: BarSegment) -> Markup {
+        let observed: Markup = segment.observedTenths < 10 ? " p\(segment.observedTenths)" : ""
+        return "\(segment.state.style) w\(segment.cells)\(observed)"
+    }
 }
 
 extension BarSpan {

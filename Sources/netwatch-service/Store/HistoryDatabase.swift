@@ -101,11 +101,12 @@ final class HistoryDatabase: Sendable {
     func targets() throws(StoreError) -> [HistoryStore.Target] { try read(Self.targets) }
 
     static func targets(_ database: Database) throws -> [HistoryStore.Target] {
-        try Row.fetchAll(database, sql: "SELECT number, id, text, title FROM target ORDER BY number").compactMap { row in
-            guard let number = row.integer(0), 0..<Int64(TurnCoder.targetLimit) ~= number, let text = row.text(2),
-                let title = row.text(3)
+        let rows = try Row.fetchAll(
+            database, sql: "SELECT number, \(HistoryStore.TargetNames.columns) FROM target ORDER BY number")
+        return rows.compactMap { row in
+            guard let number = row.integer(0), 0..<Int64(TurnCoder.targetLimit) ~= number,
+                let names = HistoryStore.TargetNames(row, from: 1)
             else { return nil }
-            let names = HistoryStore.TargetNames(id: row.text(1), text: text, title: title)
             return HistoryStore.Target(number: Int(number), names: names)
         }
     }
@@ -114,22 +115,17 @@ final class HistoryDatabase: Sendable {
     func register(_ targets: [HistoryStore.TargetNames], from first: Int = 0) throws(StoreError) -> [Int] {
         try write(.full) { database in
             var next = max(try Self.nextNumber(database), Int64(first))
-            let select = try database.cachedStatement(sql: "SELECT number, id, text, title FROM target WHERE key = ?")
+            let select = try database.cachedStatement(
+                sql: "SELECT number, \(HistoryStore.TargetNames.columns) FROM target WHERE key = ?")
             return try targets.map { names in
                 if let row = try Row.fetchOne(select, arguments: [names.key]), let number = row.integer(0) {
-                    if row.text(1) != names.id || row.text(2) != names.text || row.text(3) != names.title {
-                        try database.execute(
-                            sql: "UPDATE target SET id = ?, text = ?, title = ? WHERE number = ?",
-                            arguments: [names.id, names.text, names.title, number])
-                    }
+                    if HistoryStore.TargetNames(row, from: 1) != names { try names.write(number, to: database) }
                     return Int(clamping: number)
                 }
                 guard next < Int64(TurnCoder.targetLimit) else {
                     throw StoreError(.refused, "\(path): the history has \(next) targets, and no further ones are possible")
                 }
-                try database.execute(
-                    sql: "INSERT INTO target (number, key, id, text, title) VALUES (?, ?, ?, ?, ?)",
-                    arguments: [next, names.key, names.id, names.text, names.title])
+                try names.write(next, to: database)
                 next += 1
                 return Int(next - 1)
             }

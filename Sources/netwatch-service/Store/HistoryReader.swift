@@ -168,14 +168,30 @@ final class HistoryReader: Sendable {
         return gaps
     }
 
-    /// The time without a service or a recording until now (milliseconds since 1970); `nil` while turns are recorded, and for an empty
-    /// history.
-    func gap(until now: Int64) throws(StoreError) -> HistoryGap? {
-        guard let last = try lastAlive(), last < now else { return nil }
+    /// The times without a service or a recording until now (milliseconds since 1970); empty while turns are recorded, and for an empty history.
+    ///
+    /// - Parameters:
+    ///   - now: the present time.
+    ///   - start: the start of the service that asks; `nil` for the files of a service that may run or not.
+    /// - Returns: the gaps, the oldest first.
+    /// - Throws: ``StoreError`` if the database cannot be read.
+    func gaps(until now: Int64, runningSince start: Int64? = nil) throws(StoreError) -> [HistoryGap] {
+        guard let last = try lastAlive(), last < now else { return [] }
+        let life = directory.lastLife
+        if let start {
+            // The present time is not recorded if no turn is: the disk is full.
+            guard now - max(last, start) > Self.turnLimit else { return [] }
+            return HistoryGap.sinceEnd(last, until: max(last, start), unrecordedUntil: life)
+                + [HistoryGap(period: max(last, start)..<now, reason: .notRecorded)]
+        }
         let isClean = try read { try HistoryDatabase.text("clean", $0) } == "1"
-        if isClean, overlay?.time == nil { return HistoryGap(period: last..<now, reason: .stopped) }
+        if isClean, overlay?.time == nil {
+            // A service that runs with a full disk has another sign of life each second.
+            let isAlive = life.map { last < $0 && $0 <= now && now - $0 <= Self.turnLimit } ?? false
+            return HistoryGap.sinceEnd(last, until: now, unrecordedUntil: isAlive ? now : life)
+        }
         // Without a regular stop, the service may run, with a disk that is full. The next start knows the reason.
-        return now - last > Self.turnLimit ? HistoryGap(period: last..<now, reason: .notRecorded) : nil
+        return now - last > Self.turnLimit ? [HistoryGap(period: last..<now, reason: .notRecorded)] : []
     }
 
     /// The age of the last turn of a service that records, in milliseconds. It records one every 2 seconds.

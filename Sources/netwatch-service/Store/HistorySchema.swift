@@ -6,7 +6,7 @@ import Reachability
 /// The tables of the history, as a sequence of migrations. A published migration never changes; a change is a new migration.
 enum HistorySchema {
     /// The number of the last migration.
-    static let version = 2
+    static let version = 3
     /// The factor of the hour in a block's number.
     static let blockFactor: Int64 = 1 << 20
     static let hour: Int64 = 3_600_000
@@ -68,6 +68,15 @@ enum HistorySchema {
                     UPDATE meta SET value = 2 WHERE key = 'schema';
                     """)
         }
+        migrator.registerMigration("3") { database in
+            // The group and the labels of targets, as JSON.
+            try database.execute(
+                sql: """
+                    ALTER TABLE target ADD COLUMN target_group TEXT;
+                    ALTER TABLE target ADD COLUMN labels TEXT;
+                    UPDATE meta SET value = 3 WHERE key = 'schema';
+                    """)
+        }
         return migrator
     }
 
@@ -77,12 +86,17 @@ enum HistorySchema {
         JOIN target ON target.text = incident_target.target
         """
 
-    /// Adds what a database of the schema 1 lacks as temporary tables, for a connection that cannot migrate it.
+    /// Adds what a database of an earlier schema lacks as temporary tables and views, for a connection that cannot migrate it.
     static func completeForReading(_ database: Database) throws {
+        // Another value of it would remove temporary tables.
+        try database.execute(sql: "PRAGMA temp_store = MEMORY")
+        if try !database.columns(in: "target").contains(where: { $0.name == "labels" }) {
+            try database.execute(
+                sql: "CREATE TEMP VIEW target AS SELECT *, NULL AS target_group, NULL AS labels FROM main.target")
+        }
         guard try !database.tableExists("members"), try database.tableExists("incident_target") else { return }
         try database.execute(
             sql: """
-                PRAGMA temp_store = MEMORY;
                 CREATE TEMP TABLE member AS \(formerMembers);
                 CREATE TEMP TABLE members (id TEXT PRIMARY KEY, began INTEGER, targets BLOB);
                 """)

@@ -53,6 +53,9 @@ extension HistoryStore {
                 (start, failure) = (readable, error)
             }
             start.recovered.notes = notes + start.recovered.notes
+            if let last = start.recovered.lastAlive?.wall, let life = directory.lastLife, last < life, life <= now.wall {
+                start.recovered.unrecordedUntil = life
+            }
             let reading = ClockReading(
                 wall: max(start.recovered.lastAlive?.wall ?? now.wall, now.wall), monotonic: now.monotonic, bootTime: now.bootTime
             )

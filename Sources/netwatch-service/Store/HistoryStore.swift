@@ -1,6 +1,7 @@
 import EventLoop
 import Glibc
 import Reachability
+import Records
 
 /// The history of all targets on the disk: a database, and beside it the log of the turns since the last checkpoint.
 ///
@@ -35,10 +36,17 @@ final class HistoryStore: Sendable {
         var id: String?
         /// The text of the target, as the user wrote it.
         var text: String
-        /// The name for people.
+        /// The name for people: ``text`` for a target without one.
         var title: String
+        var group: String?
+        var labels: [String: String] = [:]
 
-        /// The identity of the target.
+        /// The names of the target's records.
+        var identity: TargetIdentity {
+            TargetIdentity(id: id, name: title == text ? nil : title, group: group, labels: labels)
+        }
+
+        /// The key of the target's history.
         var key: String { id ?? text }
     }
 
@@ -61,6 +69,9 @@ final class HistoryStore: Sendable {
         var ledgers: [Int: TargetLedger]
         /// The time of the last turn; `nil` for a new history. The time until now is a gap, which the keeper records.
         var lastAlive: ClockReading?
+        /// The time until which the service ran after ``lastAlive`` without recording, as on a full disk, in milliseconds since 1970; `nil` if it
+        /// did not.
+        var unrecordedUntil: Int64?
         /// Whether the machine has booted since ``lastAlive``. Otherwise the monotonic clocks can be compared.
         var hasBooted: Bool
         /// The incidents that were open at ``lastAlive``. The history closes them at that time.

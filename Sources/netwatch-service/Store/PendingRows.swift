@@ -35,14 +35,7 @@ struct PendingRows: Sendable {
     func write(to database: Database) throws {
         if let incidentEnd { try HistoryDatabase.closeIncidents(at: incidentEnd, database) }
         if let timeZone { try HistoryDatabase.set("time_zone", timeZone, database) }
-        for target in targets {
-            try database.execute(
-                sql: """
-                    INSERT INTO target (number, key, id, text, title) VALUES (?, ?, ?, ?, ?)
-                    ON CONFLICT (number) DO UPDATE SET id = excluded.id, text = excluded.text, title = excluded.title
-                    """,
-                arguments: [target.number, target.key, target.names.id, target.names.text, target.names.title])
-        }
+        for target in targets { try target.names.write(Int64(target.number), to: database) }
     }
 }
 

@@ -1,5 +1,6 @@
 import EventLoop
 import Glibc
+import Pacing
 
 /// The state directory: its lock, and the names of its files.
 ///
@@ -7,6 +8,7 @@ import Glibc
 /// |---|---|
 /// | `history.sqlite`, with `-wal` and `-shm` | the database |
 /// | `recent-N.dat` | the logs of the turns since the last checkpoint, with increasing numbers |
+/// | `alive` | nothing; its time is the last one at which the service ran and could not record |
 /// | `lock` | the number of the process that has the directory open |
 struct StateDirectory: Sendable {
     let path: String
@@ -15,6 +17,27 @@ struct StateDirectory: Sendable {
     /// The files that SQLite opens.
     var databaseFiles: [StateFile] { ["", "-wal", "-shm", "-journal"].map { StateFile(database + $0) } }
     func log(_ generation: UInt64) -> String { "\(path)/recent-\(generation).dat" }
+
+    private var alive: String { "\(path)/alive" }
+
+    /// Notes that the service runs at a time (milliseconds since 1970) and cannot record it. A full disk has room for the time of a file.
+    func noteLife(at time: Int64) {
+        let (seconds, milliseconds) = time.quotientAndRemainder(dividingBy: 1_000)
+        let moment = timespec(tv_sec: Int(seconds), tv_nsec: Int(milliseconds) * 1_000_000)
+        if utimensat(AT_FDCWD, alive, [moment, moment], AT_SYMLINK_NOFOLLOW) == 0 || errno != ENOENT { return }
+        let descriptor = open(alive, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { return }
+        futimens(descriptor, [moment, moment])
+        close(descriptor)
+    }
+
+    /// The time of the last ``noteLife(at:)`` in milliseconds since 1970; `nil` if there is none.
+    var lastLife: Int64? {
+        var status = stat()
+        guard lstat(alive, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return SampleBlock.limited(Int64(status.st_mtim.tv_sec).multipliedSaturated(by: 1_000))
+            + Int64(status.st_mtim.tv_nsec / 1_000_000)
+    }
 
     /// The numbers of the logs in the directory, the lowest first.
     var generations: [UInt64] {

@@ -23,6 +23,8 @@ final class TurnRecorder: @unchecked Sendable {
     /// The turns of the current log, which are dropped if another program removes or changes it.
     private var logged: DroppedTurns?
     private var retryTime: Int64 = .min
+    /// The time of the last sign of life in the directory, in milliseconds since 1970.
+    private var lastLife: Int64 = 0
 
     private let lost = Locked(0)
     /// The number of samples that were lost by errors. It may be read on any thread.
@@ -70,7 +72,14 @@ final class TurnRecorder: @unchecked Sendable {
         // They are written with the next turn.
     }
 
+    /// The time between two signs of life in milliseconds.
+    private static let lifeInterval: Int64 = 1_000
+
     private func drop(_ turn: HistoryTurn) {
+        if turn.time.wall.elapsed(since: lastLife) >= Self.lifeInterval {
+            lastLife = turn.time.wall
+            directory.noteLife(at: turn.time.wall)
+        }
         let before = dropped?.samples ?? 0
         dropped.add(turn, after: time.wall)
         let count = (dropped?.samples ?? 0) - before

@@ -46,7 +46,7 @@ struct ListeningSocket: Sendable {
         address.sun_family = sa_family_t(AF_UNIX)
         let bytes = Array(path.utf8)
         guard !bytes.isEmpty, bytes.count < MemoryLayout.size(ofValue: address.sun_path), !bytes.contains(0) else {
-            throw Failure(ExitCode.system, "\(path): a socket's path has 1 to 107 bytes")
+            throw Failure(ExitCode.system, "\(path): a socket's path has 1 to \(Configuration.longestSocketPath) bytes")
         }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
         let descriptor = socket(AF_UNIX, type, 0)

@@ -79,7 +79,8 @@ import Testing
             String(decoding: document.encode(), as: UTF8.self),
             #"{"v":1,"ts":"2026-08-02T12:00:01.000Z","targets":[{"target":"192.0.2.9:22","sent":3,"ok":2,"loss":0.333,"#
                 + #""rtt_ms":{"min":10,"median":11,"max":12,"jitter":2},"cause":{"layer":"tcp","code":"refused","#
-                + #""detail":"192.0.2.9 refuses port 22","evidence":{"errno":"ECONNREFUSED"}}}]}"#)
+                + #""detail":"192.0.2.9 refuses port 22","evidence":{"errno":"ECONNREFUSED"}},"id":null,"name":null,"group":null,"labels":null}]}"#
+        )
     }
 
     @Test func `lines and table are aligned`() {

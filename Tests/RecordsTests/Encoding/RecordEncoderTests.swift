@@ -45,7 +45,7 @@ import Testing
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
             + #""status":"up","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":1.25,"address":"192.0.2.9","family":4,"#
-            + #""interface":"eth0","interface_type":"wired","id":null,"pending":false,"flapping":false,"paused":false,"initial":false}"#
+            + #""interface":"eth0","interface_type":"wired","id":null,"name":null,"group":null,"labels":null,"pending":false,"flapping":false,"paused":false,"initial":false}"#
         expectEqual(Samples.text(Samples.server()), expected)
     }
 
@@ -60,7 +60,7 @@ import Testing
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
             + #""status":"unknown","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":null,"address":null,"family":null,"#
-            + #""interface":null,"interface_type":null,"id":null,"pending":false,"flapping":false,"paused":false,"initial":true}"#
+            + #""interface":null,"interface_type":null,"id":null,"name":null,"group":null,"labels":null,"pending":false,"flapping":false,"paused":false,"initial":true}"#
         expectEqual(Samples.text(Samples.server(0, "192.0.2.9:22", .unknown, initial: true)), expected)
     }
 
@@ -70,7 +70,7 @@ import Testing
             + #""ok":false,"rtt_ms":null,"address":"192.0.2.9","phases_ms":{"dns":null,"connect":1.3,"tls":null,"http":null,"#
             + #""processing":null,"transfer":null},"#
             + #""cause":{"layer":"tcp","code":"refused","detail":"192.0.2.9 refuses port 22","#
-            + #""evidence":{"errno":"ECONNREFUSED"}}}"#
+            + #""evidence":{"errno":"ECONNREFUSED"}},"id":null,"name":null,"group":null,"labels":null}"#
         expectEqual(Samples.text(Samples.probe(failed: true)), expected)
     }
 
@@ -80,7 +80,7 @@ import Testing
             + #""incident":"1785672001000-3","state":"open","from":"2026-08-02T12:00:01.000Z","to":null,"scope":"local","#
             + #""subject":{"kind":"interface","name":"eth0"},"cause":{"layer":"link","code":"no-carrier","#
             + #""detail":"eth0 has no carrier","evidence":{"flags":4099,"interface":"eth0"}},"target_count":2,"#
-            + #""targets":["192.0.2.0:22","192.0.2.1:22"],"recorded":null}"#
+            + #""targets":["192.0.2.0:22","192.0.2.1:22"],"recorded":null,"id":null,"name":null,"group":null,"labels":null}"#
         expectEqual(Samples.text(Samples.incident(2)), expected)
         let over = Samples.text(Samples.incident(5_000, subject: .init(.interface, nil), over: 61))
         #expect(over.contains(#""ts":"2026-08-02T12:01:01.000Z""#))
@@ -120,13 +120,14 @@ import Testing
             "dns_servers", "expensive", "constrained", "gateways", "interfaces", "cause", "reasons", "suppressed", "consistent",
         ],
         .target: [
-            "target", "status", "cause", "since", "rtt_ms", "address", "family", "interface", "interface_type", "id", "pending",
-            "flapping",
-            "paused", "initial",
+            "target", "status", "cause", "since", "rtt_ms", "address", "family", "interface", "interface_type", "id", "name",
+            "group",
+            "labels", "pending", "flapping", "paused", "initial",
         ],
-        .probe: ["target", "ok", "rtt_ms", "address", "phases_ms", "cause"],
+        .probe: ["target", "ok", "rtt_ms", "address", "phases_ms", "cause", "id", "name", "group", "labels"],
         .incident: [
             "incident", "state", "from", "to", "scope", "subject", "cause", "target_count", "targets", "recorded",
+            "id", "name", "group", "labels",
         ],
         .resync: ["reason"],
         .gap: ["reason", "from", "to"],
@@ -154,17 +155,30 @@ import Testing
         expectEqual(object["interface"] as? String, evil.name)
     }
 
-    @Test func `a target of a service has its identifier`() {
-        func text(_ identifier: String?) -> String {
-            String(decoding: Samples.encoder.encode(Record(event: Samples.server(1), identifier: identifier)), as: UTF8.self)
+    /// The names of a target in a configuration, and the keys of its records.
+    static let identities: [(TargetIdentity?, String)] = [
+        (nil, #""id":null,"name":null,"group":null,"labels":null"#),
+        (TargetIdentity(id: "office"), #""id":"office","name":null,"group":null,"labels":null"#),
+        (
+            TargetIdentity(id: "office", name: "The \"office\"", group: "North", labels: ["team": "a", "site": "Köln"]),
+            #""id":"office","name":"The \"office\"","group":"North","labels":{"site":"Köln","team":"a"}"#
+        ),
+    ]
+
+    @Test(arguments: identities) func `the records of a service have the names of its configuration`(
+        identity: TargetIdentity?, keys: String
+    ) {
+        func text(_ event: MonitorEvent) -> String {
+            String(decoding: Samples.encoder.encode(Record(event: event, identity: identity)), as: UTF8.self)
         }
-        #expect(text("office").contains(#""interface_type":"wired","id":"office","pending":false,"flapping""#))
-        #expect(text(nil).contains(#""id":null"#))
+        #expect(text(Samples.server(1)).contains(#""interface_type":"wired",\#(keys),"pending":false,"flapping""#))
+        #expect(text(Samples.probe()).hasSuffix("\(keys)}"))
+        #expect(text(Samples.incident(1)).hasSuffix(#""recorded":null,\#(keys)}"#))
     }
 
     @Test(arguments: [true, false]) func `an incident of a service says whether the history has it`(isRecorded: Bool) {
         let record = Record(event: Samples.incident(), isRecorded: isRecorded)
-        #expect(String(decoding: Samples.encoder.encode(record), as: UTF8.self).hasSuffix(#""recorded":\#(isRecorded)}"#))
+        #expect(String(decoding: Samples.encoder.encode(record), as: UTF8.self).contains(#""recorded":\#(isRecorded),"id":null"#))
     }
 
     @Test func `the time in which a service did not run is a gap`() {

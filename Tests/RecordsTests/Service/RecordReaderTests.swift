@@ -28,17 +28,22 @@ import Testing
     @Test(arguments: [false, true]) func `a record has the text that its monitor would write`(isLive: Bool) throws {
         let style = TextStyle(choice: .always, isTerminal: true, environment: [:])
         let format: OutputFormat = isLive ? .live(style) : .plain(style)
+        let office = TargetIdentity(id: "office", name: "The office", group: "North", labels: ["site": "Köln"])
+        var names = TargetNames()
+        names.add("The office", of: Samples.endpoint("192.0.2.9:22"))
         var own = RecordPrinter(format: format, header: header)
         var reader = RecordReader()
         var printer: RecordPrinter?
         for (seq, event) in Self.events.enumerated() {
-            let identifier: String? = if case .server(TargetID(0), _) = event { "office" } else { nil }
-            let record = Record(event: event, seq: seq, superseded: seq == 4 ? 2 : 0, identifier: identifier)
+            var record = Record(event: event, seq: seq, superseded: seq == 4 ? 2 : 0)
+            if case .server(TargetID(0), _) = event { record.identity = office }
+            if case .incident(let incident) = event { record.targetNames = names.names(of: incident) }
             let found = reader.record(RecordEncoder(header: header).encode(record))
             let read = try #require(found, "\(event)")
             expectEqual(read.seq, record.seq)
             expectEqual(read.superseded, record.superseded)
-            expectEqual(read.identifier, record.identifier)
+            expectEqual(read.identity, record.identity)
+            expectEqual(read.targetNames, record.targetNames)
             expectEqual(read.kind, record.kind)
             if read.kind == .hello { printer = RecordPrinter(format: format, header: try #require(reader.header)) }
             var other = try #require(printer)
@@ -47,6 +52,27 @@ import Testing
             printer = other
         }
         expectEqual(reader.header, header)
+    }
+
+    @Test func `the text of a stream has the names of its targets, also in incidents`() throws {
+        var reader = RecordReader()
+        var lines = PlainLines(header: header, style: TextStyle())
+        func line(_ event: MonitorEvent, _ name: String? = nil) throws -> String {
+            let record = Record(event: event, identity: name.map { TargetIdentity(name: $0) })
+            let read = reader.record(RecordEncoder(header: header).encode(record))
+            return String(lines.line(try #require(read)).split(separator: " ", maxSplits: 1)[1])
+        }
+        _ = try line(Samples.hello)
+        try expectEqual(
+            line(Samples.server(0, "192.0.2.0:22", .down, cause: Samples.refused), "The office"),
+            "target The office down tcp/refused: \(Samples.refused.detail)")
+        _ = try line(Samples.server(1, "192.0.2.1:22"))
+        #expect(try line(Samples.incident(2)).contains("2 targets (The office, 192.0.2.1:22), "))
+        let subject = Incident.Subject(.target, "192.0.2.0:22")
+        #expect(try line(Samples.incident(1, subject: subject)).contains("target The office open 1 target (The office), "))
+        // Two targets with one text: nobody knows which of them is meant.
+        _ = try line(Samples.server(2, "192.0.2.0:22"), "Another one")
+        #expect(try line(Samples.incident(1, subject: subject)).contains("target 192.0.2.0:22 open 1 target (192.0.2.0:22), "))
     }
 
     @Test func `a gap of the service is one in which it did not run`() throws {

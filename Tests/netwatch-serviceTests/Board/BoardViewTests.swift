@@ -103,13 +103,52 @@ import Testing
         #expect(!TextSearch(String(repeating: "x", count: 500)).matches(target))
     }
 
+    @Test func `a cell shows the part of its time that was observed, and the time before the history is none`() {
+        var target = PageSamples.target("x", PageSamples.update("192.0.2.9:80"))
+        func cell(_ hours: (RecordedState, Int64)...) -> BarCell {
+            var times = StateTimes()
+            for (state, count) in hours { times[state] = count * PageSamples.hour }
+            return BarCell(times)
+        }
+        let cells = PageSamples.cells.quarter
+        target.bars.quarter = Bar(
+            cells.indices.map { place in
+                switch place {
+                case ..<80: cell()
+                // The service was started at 22:00, did not run for a day and a half, and has been restarted once.
+                case 80: cell((.up, 2))
+                case 82: cell((.notRecorded, 24))
+                case 83: cell((.unknown, 1), (.up, 11), (.notRecorded, 12))
+                case 84: cell((.up, 23), (.notRecorded, 1))
+                case 85: cell((.down, 1), (.notRecorded, 23))
+                default: cell((.up, 24))
+                }
+            })
+        let segments = BarSegment.segments(of: target.bars.quarter, in: cells, now: PageSamples.now)
+        expectEqual(segments.map(\.state), [.notRecorded, .up, .up, .notRecorded, .up, .up, .down, .up])
+        expectEqual(segments.map(\.cells), [80, 1, 1, 1, 1, 1, 1, 4])
+        expectEqual(segments.map(\.observedTenths), [10, 1, 10, 10, 5, 10, 1, 10])
+        expectEqual(segments[1].times[.notRecorded], 22 * PageSamples.hour)
+        // The running hour has no future.
+        var running = StateTimes()
+        running[.up] = 187_000
+        let hour = PageSamples.now - 187_000..<PageSamples.now + PageSamples.hour
+        expectEqual(
+            BarSegment.segments(of: Bar([BarCell(running)]), in: [hour], now: PageSamples.now).map(\.observedTenths), [10])
+        let query = BoardQuery(QueryParameters("span=90d"))
+        let page = PageSamples.text(
+            StatusPage.pieces(board: PageSamples.board([target]), query: query, now: PageSamples.moment()).rendered())
+        #expect(page.contains("<a class=\"u w1 p1\" href") && page.contains(": up 2 h, not recorded 22 h\""))
+        #expect(page.contains("<a class=\"d w1 p1\" href"))
+    }
+
     @Test func `neighboring cells of one state are one segment`() {
         let target = PageSamples.target("x", PageSamples.update("192.0.2.9:80"), shape: { 3...5 ~= $0 ? (.down, 0.25) : nil })
-        let segments = BarSegment.segments(of: target.bars.day, in: PageSamples.cells.day)
+        let segments = BarSegment.segments(of: target.bars.day, in: PageSamples.cells.day, now: PageSamples.now)
         expectEqual(segments.map(\.state), [.up, .down, .up])
         expectEqual(segments.map(\.cells).reduce(0, +), 24)
         expectEqual(segments.first?.period.upperBound, segments.dropFirst().first?.period.lowerBound)
-        expectEqual(BarSegment.segments(of: Bar(), in: PageSamples.cells.day).map(\.state), [.notRecorded])
-        expectEmpty(BarSegment.segments(of: Bar(), in: []))
+        expectEqual(BarSegment.segments(of: Bar(), in: PageSamples.cells.day, now: PageSamples.now).map(\.state), [.notRecorded])
+        expectEmpty(BarSegment.segments(of: Bar(), in: [], now: PageSamples.now))
     }
 }

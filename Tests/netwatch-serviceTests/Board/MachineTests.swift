@@ -45,12 +45,13 @@ import Testing
     }
 
     @Test func `a machine without a name server says so`() {
-        let path = NetworkPath(
-            status: .satisfied, interface: PageSamples.eth0, interfaceV4: PageSamples.eth0, interfaces: [PageSamples.eth0])
-        let machine = Machine(PageSamples.board(path: path))
+        let machine = Machine(PageSamples.board(path: PageSamples.withoutNameServer))
         expectEqual(machine.facets[3].finding, .fails)
         expectEqual(machine.facets[3].cause?.code, .noResolver)
         expectEqual(machine.facets[2].finding, .notUsed)
+        // Targets that are addresses need none.
+        let address = PageSamples.target("a", PageSamples.update("192.0.2.9:80"))
+        expectEqual(Machine(PageSamples.board([address], path: PageSamples.withoutNameServer)).facets[3].finding, .notUsed)
     }
 
     @Test func `names that are resolved without a configured name server prove one at 127_0_0_1`() {

@@ -18,7 +18,9 @@ import Testing
             """
             listen: "[::1]:9200"
             allowed_hosts: [Box.example, 192.0.2.7]
+            socket: /run/kiosk/api.sock
             state: /var/lib/netwatch
+            severity: info
             time_zone: Europe/Berlin
             interval: 5s
             probe_timeout: 1s
@@ -29,12 +31,14 @@ import Testing
             retention: {size: 512MiB, samples: 3d, hours: 30d, days: 365d}
             thresholds: {loss: 5%, rtt: 200ms, jitter: none, window: 10}
             classes:
-              slow: {interval: 5m, probe_timeout: 10s, bytes_per_day: 1000000}
-            groups: [web, {name: db, folded: true}]
+              slow: {interval: 5m, probe_timeout: 10s, bytes_per_day: 1000000, labels: {line: lte}, severity: warning}
+            groups: [web, {name: db, folded: true, severity: critical}]
             """)
         expectEqual(configuration.listen.port, 9200)
         expectEqual(configuration.allowedHosts, ["box.example", "192.0.2.7"])
+        expectEqual(configuration.socket, "/run/kiosk/api.sock")
         expectEqual(configuration.state, "/var/lib/netwatch")
+        expectEqual(configuration.severity, .info)
         expectEqual(configuration.timeZone, "Europe/Berlin")
         expectEqual(configuration.probes.interval, .seconds(5))
         expectEqual(configuration.probes.timeout, .seconds(1))
@@ -50,7 +54,34 @@ import Testing
         expectEqual(configuration.canary?.settings.statuses, "204")
         expectEqual(configuration.retention, Retention(size: 512 << 20, samples: 3, hours: 30, days: 365))
         expectEqual(configuration.classes["slow"]?.bytesPerDay, 1_000_000)
-        expectEqual(configuration.groups, [.init(name: "web"), .init(name: "db", isFolded: true)])
+        expectEqual(configuration.classes["slow"]?.labels, ["line": "lte"])
+        expectEqual(configuration.classes["slow"]?.severity, .warning)
+        expectEqual(
+            configuration.groups, [.init(name: "web"), .init(name: "db", isFolded: true, severity: .critical)])
+    }
+
+    @Test func `the labels of a target are added to those of its class, and the nearest severity counts`() throws {
+        let configuration = try YAML.configuration(
+            """
+            severity: info
+            classes:
+              slow: {labels: {line: lte, team: net}, severity: warning}
+              plain: {labels: {line: dsl}}
+            groups: [{name: db, severity: critical}, web]
+            targets:
+              - a:1
+              - {target: "a:2", class: slow, labels: {team: shop, site: Köln}, severity: critical}
+              - {target: "a:3", class: slow, group: db}
+              - {target: "a:4", class: plain, group: db}
+              - {target: "a:5", group: web}
+            """)
+        expectEqual(
+            configuration.targets.map(\.labels),
+            [
+                [:], ["line": "lte", "team": "shop", "site": "Köln"], ["line": "lte", "team": "net"], ["line": "dsl"], [:],
+            ])
+        expectEqual(configuration.targets.map(\.severity), [.info, .critical, .warning, .critical, .info])
+        expectNil(try YAML.configuration("targets: [\"a:1\"]").targets[0].severity)
     }
 
     @Test(arguments: ["*", "*.example", "box.example:9130", "http://box.example", "-box", "box..example", "a b", "box_1"])
@@ -134,6 +165,22 @@ import Testing
             "f.yaml:1:9: listen 'localhost': not an address; write ADDRESS:PORT, as in 127.0.0.1:9130 or [::1]:9130"
         ),
         ("state: data", "f.yaml:1:8: state 'data': write an absolute path"),
+        ("socket: api.sock", "f.yaml:1:9: socket 'api.sock': write an absolute path"),
+        (
+            "socket: /\(String(repeating: "a", count: 107))",
+            "f.yaml:1:9: socket '/\(String(repeating: "a", count: 99))…': the path of a socket has at most 107 bytes"
+        ),
+        ("severity: high", "f.yaml:1:11: severity 'high': write info, warning or critical"),
+        ("groups: [{name: a, severity: 1}]", "f.yaml:1:30: groups.severity '1': write info, warning or critical"),
+        (
+            "classes: {a: {labels: {cost-center: x}}}",
+            "f.yaml:1:24: label 'cost-center': write 1 to 64 letters, digits or '_', and no digit first"
+        ),
+        (
+            "classes: {a: {labels: {1st: x}}}",
+            "f.yaml:1:24: label '1st': write 1 to 64 letters, digits or '_', and no digit first"
+        ),
+        ("classes: {a: {labels: {b: [x]}}}", "f.yaml:1:27: 'classes.a.labels.b' must be a single value, and is a list"),
         (
             "time_zone: ../../etc/passwd",
             "f.yaml:1:12: time_zone '../../etc/passwd': not a name of the tz database; write one such as Europe/Berlin or UTC"

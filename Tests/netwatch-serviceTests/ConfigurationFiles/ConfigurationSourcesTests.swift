@@ -150,10 +150,8 @@ import Testing
         expectEqual(loaded.notes.map { $0.reason }, ["is not read, because its name does not end with .yaml"])
     }
 
-    @Test func `a new configuration belongs to the system for root, and to the user otherwise`() {
-        let environment = ["HOME": "/home/u"]
-        expectEqual(ConfigurationSources.defaultFolder(isRoot: true, environment), "/etc/netwatch")
-        expectEqual(ConfigurationSources.defaultFolder(isRoot: false, environment), "/home/u/.config/netwatch")
+    @Test func `the user's folder follows the environment`() {
+        expectEqual(ConfigurationSources.userFolder(["HOME": "/home/u"]), "/home/u/.config/netwatch")
         expectEqual(ConfigurationSources.userFolder(["HOME": "/h", "XDG_CONFIG_HOME": "/x"]), "/x/netwatch")
         expectEqual(ConfigurationSources.userFolder(["HOME": "/h", "XDG_CONFIG_HOME": "relative"]), "/h/.config/netwatch")
         expectNil(ConfigurationSources.userFolder([:]))

@@ -10,7 +10,7 @@ import Testing
 /// Answers about a history, while the service runs and after it.
 @Suite(.timeLimit(.minutes(5))) struct HistoryAnswersTests {
     private let noon = TestHistory.noon
-    private let answers = HistoryAnswers(timeZone: "UTC")
+    private let answers = HistoryAnswers(source: TestHistory.source, timeZone: "UTC")
 
     private func sample(_ time: Int64, _ state: RecordedState = .up, _ target: Int = 0) -> HistoryEvent {
         .sample(target: target, Sample(time: time, state: state, roundTrip: state == .down ? nil : 100))
@@ -52,7 +52,8 @@ import Testing
         let (store, _) = try history.open()
         let lost =
             #"{"status":"unsatisfied","interface":null,"reasons":["route-removed"],"cause":{"layer":"local","code":"no-route","detail":"no route"}}"#
-        let found = #"{"status":"satisfied","interface":"up0","reasons":["route-added","gateways-changed"],"cause":null}"#
+        let found =
+            #"{"status":"satisfied","interface":"up0","reasons":["interface-changed","addresses-changed","gateways-changed","families-changed","dns-changed"],"cause":null}"#
         store.record(pathEvent: lost, at: noon + 1_000)
         store.record(pathEvent: found, at: noon + 2_500)
         store.record(pathEvent: "{}", at: noon + 3_000)
@@ -69,13 +70,14 @@ import Testing
         expectEqual(
             text(.csv).split(separator: "\r\n").dropFirst().map(String.init),
             [
-                "path,\(first),,,,,local/no-route,unsatisfied route-removed,",
-                "path,\(second),,,,up0,,satisfied route-added gateways-changed,",
+                "path,\(first),,,,,local/no-route,unsatisfied route-removed,,",
+                "path,\(second),,,,up0,,satisfied interface-changed addresses-changed gateways-changed families-changed dns-changed,,",
             ])
         expectEqual(
             text(.text).split(separator: "\n").map(String.init),
             [
-                "\(second)  the path is satisfied over up0  (route-added, gateways-changed)",
+                "service edge-07, state /var/lib/netwatch",
+                "\(second)  the path is satisfied over up0  (interface-changed, addresses-changed, gateways-changed and 2 more)",
                 "\(first)  the path is not satisfied: local: no route  (route-removed)",
             ])
         store.close()
@@ -218,12 +220,69 @@ import Testing
         expectEqual(all.targets.map(\.text), ["db.example:5432", "web.example:80"])
         #expect(all.targets.map(\.id) == ["main-db", nil] && all.targets.map(\.outages) == [1, 0])
         expectEqual(all.targets[0].worst.map(\.id), ["1"])
-        #expect(String(decoding: all.json(), as: UTF8.self).contains(#""target":"db.example:5432","id":"main-db""#))
+        #expect(
+            String(decoding: all.json(), as: UTF8.self).contains(#""target":"db.example:5432","id":"main-db","name":"database""#))
         for name in ["main-db", "database", "db.example:5432"] {
             try expectEqual(report(store, since: "1m", at: noon + 5_000, name).targets.map(\.id), ["main-db"])
         }
         #expect(throws: StoreError.self) { try report(store, since: "1m", at: noon + 5_000, "other") }
         store.close()
+    }
+
+    @Test func `documents have the names of the configuration, and say whose they are`() throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        let keys = #""id":"main-db","name":"Database","group":"North","labels":{"team":"a"}"#
+        let database = HistoryStore.TargetNames(
+            id: "main-db", text: "a.example:1", title: "Database", group: "North", labels: ["team": "a"])
+        // The target has received its identifier after its first start.
+        register(store, .init(id: nil, text: "a.example:1", title: "a.example:1"), database)
+        register(store, .init(id: nil, text: "b.example:1", title: "b.example:1"))
+        store.record(noon, .begin(target: 1, .down, at: noon))
+        store.record(try incident("1", at: noon), of: TargetSet([1])) {}
+        let endpoints = try ["a.example:1", "b.example:1"].map { try Endpoint($0) }
+        store.record(
+            Incident(
+                id: "2", scope: .path, subject: .init(.gateway, "192.0.2.1"), cause: PageSamples.gatewaySilent,
+                targets: endpoints, from: Date(timeIntervalSince1970: Double(noon + 1_000) / 1_000)), of: TargetSet([1, 2])
+        ) {}
+        store.record(noon + 5_000)
+        store.settle()
+        let (question, answers, now) = (try question(since: "1m", until: noon + 5_000), answers, moment(noon + 5_000))
+        let document = try store.query { try answers.history(question, $0, at: now) }
+        func text(_ format: HistoryFormat, _ document: some HistoryText) -> String {
+            String(decoding: format.bytes(document), as: UTF8.self)
+        }
+        let json = text(.json, document)
+        #expect(json.contains(#""instance":"edge-07","state":"/var/lib/netwatch","incidents":[{"incident":"2","#), "\(json)")
+        #expect(json.contains(#""targets":["a.example:1"],"recorded":true,\#(keys)}"#), "\(json)")
+        #expect(json.contains(#""recorded":true,"id":null,"name":null,"group":null,"labels":null}"#), "\(json)")
+        let lines = text(.text, document).split(separator: "\n")
+        expectEqual(lines.first, "service edge-07, state /var/lib/netwatch")
+        #expect(lines[1].contains("gateway 192.0.2.1  2 targets (Database, b.example:1)  "), "\(lines[1])")
+        #expect(lines[2].contains("open  target Database  1 target  "), "\(lines[2])")
+        #expect(text(.csv, document).contains(",target a.example:1,tcp/refused,refused,1,Database\r\n"))
+
+        let report = try store.query { try answers.report(question, $0, at: now) }
+        let reported = text(.json, report)
+        #expect(reported.contains(#""instance":"edge-07","state":"/var/lib/netwatch","time_zone":"UTC""#), "\(reported)")
+        #expect(reported.contains(#"{"target":"a.example:1",\#(keys),"availability""#), "\(reported)")
+        #expect(reported.contains(#""recorded":true,\#(keys)}"#), "\(reported)")
+        expectEqual(text(.text, report).split(separator: "\n").first, "service edge-07, state /var/lib/netwatch")
+        store.close()
+        // The group and the labels follow the configuration.
+        let (second, recovered) = try history.open(at: noon + 60_000)
+        expectEqual(recovered.targets.map(\.names.labels), [[:], ["team": "a"], [:]])
+        var moved = database
+        (moved.group, moved.labels) = (nil, [:])
+        register(second, moved)
+        try expectEqual(second.query { try $0.targets()[1].names }, moved)
+        second.close()
+    }
+
+    @Test func `the files of a stopped service name the machine and the directory`() {
+        let source = HistorySource(instance: "edge-07", state: "/tmp/a\u{1b}", isService: false)
+        expectEqual(source.line, "files of the service on edge-07, state /tmp/a\u{fffd}")
     }
 
     @Test(arguments: [("zzz", true), ("5", true), ("5-x", true), ("5--1", true), ("zzz", false), ("5-", false)])
@@ -291,6 +350,49 @@ import Testing
         try expectEqual(gaps(killed, at: last + 5_000), [])
         let hour = last + TestHistory.hour
         try expectEqual(gaps(killed, at: hour), [HistoryGap(period: last..<hour, reason: .notRecorded)])
+    }
+
+    @Test func `the time on a full disk is not recorded, and the time after the service is one in which it did not run`() throws {
+        let (stopped, _) = try TestHistory.withTurns()
+        let (last, directory) = (noon + 5_000, StateDirectory(path: stopped.settings.directory))
+        func gaps(at now: Int64, runningSince start: Int64? = nil) throws -> [String] {
+            let reader = try HistoryReader.open(directory: directory.path, calendar: stopped.calendar)
+            defer { reader.close() }
+            var answers = answers
+            answers.runningSince = start
+            let document = try answers.history(try question(since: "1h", until: now), reader, at: moment(now))
+            return document.gaps.map { "\($0.reason.rawValue) \($0.period.lowerBound - last)-\($0.period.upperBound - last)" }
+        }
+        // A service that starts on a full disk: nothing in the files says that it runs, but the service knows.
+        try expectEqual(gaps(at: last + 60_000), ["stopped 0-60000"])
+        try expectEqual(gaps(at: last + 60_000, runningSince: last + 20_000), ["stopped 0-20000", "not_recorded 20000-60000"])
+        try expectEqual(gaps(at: last + 24_000, runningSince: last + 20_000), [])
+        // Its signs of life show the same to a reader of the files, and after its end.
+        directory.noteLife(at: last + 50_000)
+        directory.noteLife(at: last + 58_500)
+        try expectEqual(gaps(at: last + 60_000), ["not_recorded 0-60000"])
+        try expectEqual(gaps(at: last + 100_000), ["not_recorded 0-58500", "stopped 58500-100000"])
+        let (store, recovered) = try stopped.open(at: last + 200_000)
+        expectEqual(recovered.unrecordedUntil, last + 58_500)
+        var recorder = HistoryRecorder(
+            TestHistory.reading(last + 200_000), last: last, unrecordedUntil: recovered.unrecordedUntil)
+        let turn = recorder.takeTurn()
+        expectEqual(
+            turn.events,
+            [
+                .gap(.init(period: last..<last + 58_500, reason: .notRecorded)),
+                .gap(.init(period: last + 58_500..<last + 200_000, reason: .stopped)),
+            ])
+        // Both remain if the first turn of the next run is dropped too.
+        var dropped = DroppedTurns(after: last + 200_000, turn)
+        dropped.add(HistoryTurn(TestHistory.reading(last + 210_000)))
+        expectEqual(
+            dropped.replacement.events,
+            turn.events + [.gap(.init(period: last + 200_000..<last + 210_000, reason: .notRecorded))])
+        store.close()
+        // A time that is not after the history says nothing.
+        directory.noteLife(at: last - 1_000)
+        try expectEqual(stopped.open(at: last + 300_000).recovered.unrecordedUntil, nil)
     }
 
     @Test func `an incident of many targets is an outage of each`() throws {

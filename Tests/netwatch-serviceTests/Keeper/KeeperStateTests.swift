@@ -1,5 +1,6 @@
 import Expectations
 import Reachability
+import Records
 import Testing
 
 @testable import netwatch_service
@@ -49,6 +50,25 @@ import Testing
         var keeper = try Keeper(["a.example:1", "b.example:1", "c.example:1"])
         let incident = Self.incident("1", members: TargetSet([0, 2, 3]))
         expectEqual(keeper.turn(0, events: [.incident(incident)]).first, "record incident 1 7 9")
+    }
+
+    @Test func `records have the names of their target, and an incident those of the only one`() throws {
+        var keeper = try Keeper(["a.example:1", "db.example:5432"])
+        var next = keeper.configuration
+        let names = TargetIdentity(id: nil, name: "Database", group: "North", labels: ["team": "a"])
+        (next.targets[1].name, next.targets[1].group, next.targets[1].labels) = (names.name, names.group, names.labels)
+        let difference = ConfigurationDifference(
+            from: (keeper.configuration, keeper.settings), to: (next, keeper.settings))
+        keeper.state.change(to: next, difference, additions: [], replacements: [], at: Self.moment(0))
+        let update = try Self.update("db.example:5432", .down, at: 0)
+        expectEqual(keeper.state.identity(of: .server(TargetID(1), update)), names)
+        expectEqual(keeper.state.identity(of: .server(TargetID(0), update)), TargetIdentity())
+        expectEqual(keeper.state.identity(of: .server(TargetID(2), update)), nil)
+        expectEqual(keeper.state.identity(of: .incident(Self.incident("1", members: TargetSet([1])))), names)
+        // The subject is a target that is not monitored any more.
+        expectEqual(keeper.state.identity(of: .incident(Self.incident("1", members: TargetSet([0])))), nil)
+        expectEqual(keeper.state.targets.map(\.onBoard.identity), [TargetIdentity(), names])
+        expectEqual(keeper.state.names.name(of: "db.example:5432"), "Database")
     }
 
     @Test func `an incident without a commit is published as not recorded`() throws {

@@ -63,9 +63,9 @@ import Testing
         expectEqual(found.outages.map(\.incident), ["refused", "gateway"])
         expectEqual(found.outages.map(\.state), [.down, .unreachable])
         expectEqual(found.outages.map(\.cause?.code), [.refused, .gatewaySilent])
-        expectEqual(found.changes.map { $0.time - noon }, [55_000, 50_000, 38_000, 15_000])
-        expectEqual(found.changes.map(\.state), [.up, .down, .up, .unreachable])
-        expectEqual(found.changes.map(\.cause?.code), [nil, .refused, nil, .gatewaySilent])
+        expectEqual(found.changes.map { $0.time - noon }, [55_000, 50_000, 38_000, 15_000, 10_000])
+        expectEqual(found.changes.map(\.state), [.up, .down, .up, .unreachable, .up])
+        expectEqual(found.changes.map(\.cause?.code), [nil, .refused, nil, .gatewaySilent, nil])
         expectEqual(found.roundTrips.map(\.probes), [5])
         store.close()
     }
@@ -79,7 +79,7 @@ import Testing
             targets: TargetSet(20..<30))
         let found = try detail(store, board(PageSamples.update(texts[24]), [waiting]))
         #expect(found.outages.map(\.isRecorded) == [false] && found.outages.map(\.end) == [nil])
-        expectEqual(found.changes.map(\.cause?.code), [.gatewaySilent])
+        expectEqual(found.changes.map(\.cause?.code), [.gatewaySilent, nil])
         let other = try detail(store, board(PageSamples.update(texts[3]), [waiting]))
         #expect(other.outages.isEmpty && other.changes.isEmpty)
         store.close()
@@ -94,7 +94,7 @@ import Testing
         store.settle()
         let found = try detail(store, board(PageSamples.update(texts[24], .degraded, PageSamples.refused, since: noon + 20_000)))
         expectEqual(found.outages.map(\.state), [.degraded])
-        expectEqual(found.changes.map(\.cause?.code), [.refused])
+        expectEqual(found.changes.map(\.cause?.code), [.refused, nil])
         store.close()
     }
 
@@ -107,7 +107,17 @@ import Testing
         expectEqual(
             TargetHistory.changes(samples),
             [
-                .init(time: 7, state: .up), .init(time: 6, state: .maintenance),
+                .init(time: 7, state: .up), .init(time: 6, state: .maintenance), .init(time: 2, state: .up),
             ])
+    }
+
+    @Test func `the first status of a new target is a change, that of a time within its history is none`() {
+        let samples = [
+            Sample(time: 2, state: .down, roundTrip: nil), Sample(time: 3, state: .down, roundTrip: nil),
+            Sample(time: 4, state: .up, roundTrip: 1),
+        ]
+        expectEqual(TargetHistory.changes(samples).map(\.time), [4])
+        expectEqual(TargetHistory.changes([Sample(changeAt: 1, to: .unknown)] + samples).map(\.time), [4, 2])
+        expectEqual(TargetHistory.changes([Sample(changeAt: 1, to: .unknown)]), [])
     }
 }

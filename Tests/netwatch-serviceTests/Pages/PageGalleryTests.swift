@@ -29,6 +29,8 @@ import Testing
         try write("large-90d.html", status(large, "span=90d&after=3.2.5000"))
         try write("unreachable.html", status(PageSamples.withoutLink))
         try write("calm.html", status(PageSamples.board(PageSamples.site.targets.filter { $0.state == .up })))
+        try write("failing-canary.html", status(PageSamples.failingCanary))
+        try write("failing-canary-90d.html", status(PageSamples.failingCanary, "span=90d"))
         try write("starting.html", status(PageSamples.board([], path: nil)))
         try write("old.html", status(PageSamples.notRecording, now: PageSamples.now + 45_000))
         try write("hostile.html", status(PageSamples.hostile))
@@ -50,6 +52,14 @@ import Testing
                 try write("target/\(key)\(span == .day ? "" : "-\(span.rawValue)").html", page.render())
             }
         }
+        let expiring = try #require(PageSamples.expiringSite.targets.first { $0.key == "site" })
+        try write(
+            "target/expiring.html",
+            TargetPage(
+                board: PageSamples.expiringSite, target: expiring,
+                detail: PageSamples.probed(.degraded, cause: PageSamples.expiring), query: TargetQuery(),
+                now: PageSamples.moment()
+            ).render())
         let new = try #require(PageSamples.site.targets.first { $0.key == "new" })
         try write(
             "target/new.html",

@@ -71,6 +71,23 @@ import Testing
         #expect(page.contains("The target is up"))
     }
 
+    @Test func `the headline says why its symbol is not that of targets that are up`() {
+        let targets = (0..<300).map { PageSamples.target("t\($0)", PageSamples.update("192.0.2.9:80")) }
+        var board = PageSamples.board(targets)
+        let up = "<h1 class=\"u\">\(PageSamples.text(PageSymbol.state(.up).bytes))<span>All 300 targets are up</span></h1>"
+        #expect(render(board).contains(up))
+        let failing =
+            "<h1 class=\"r\">\(PageSamples.text(PageSymbol.state(.unreachable).bytes))<span>All 300 targets are up, but the "
+        board.canary = PageSamples.update("http://canary.example/204", .down, PageSamples.refused)
+        #expect(render(board).contains("\(failing)Internet check fails</span></h1>"))
+        board.canary = nil
+        board.path = PageSamples.path(PageSamples.withoutNameServer)
+        // No target has a name.
+        #expect(render(board).contains(up))
+        board.targets[7] = PageSamples.target("t7", PageSamples.update("localhost:80"))
+        #expect(render(board).contains("\(failing)resolver of this machine fails</span></h1>"))
+    }
+
     @Test func `a machine without a link is at fault, not the targets`() {
         let page = render(PageSamples.withoutLink)
         #expect(page.contains("<title>31 unreachable · netwatch on edge-07</title>"))

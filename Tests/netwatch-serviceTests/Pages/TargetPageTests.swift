@@ -100,6 +100,27 @@ import Testing
         #expect(page.contains("The round trip of 412 ms is above the limit of 250 ms"))
     }
 
+    @Test func `a certificate that expires soon is a warning of its layer`() throws {
+        let (board, expiring) = (PageSamples.expiringSite, PageSamples.expiring)
+        let place = try #require(board.targets.firstIndex { $0.key == "site" })
+        for detail in [PageSamples.detail(.degraded), PageSamples.probed(.degraded)] {
+            let page = try render("site", detail, board: board)
+            #expect(
+                page.contains(
+                    "<li class=\"g\">\(PageSamples.text(PageSymbol.state(.degraded).bytes))<b>tls</b><span class=word>degraded</span>"
+                ))
+            #expect(
+                page.contains(
+                    "<bdi>The certificate of www.example expires in 9 days</bdi><p class=evidence><span><i>days_left</i>"))
+            #expect(page.contains("<b>tcp</b><span class=word>ok</span>"))
+            let document = TargetDocument(board: board, target: board.targets[place], detail: detail, query: TargetQuery())
+            let object = try #require(JSONSerialization.jsonObject(with: Data(document.json())) as? [String: Any])
+            let layers = try #require(object["layers"] as? [[String: Any]])
+            let tls = layers.first { $0["layer"] as? String == "tls" }
+            #expect(tls?["ok"] as? Bool == true && tls?["detail"] as? String == expiring.detail)
+        }
+    }
+
     @Test func `the certificate of the cause is shown`() throws {
         let page = try render("shop")
         for fact in ["CN=shop.example", "Valid until", "2026-11-24T23:59:59Z", "shop.example, www.shop.example"] {

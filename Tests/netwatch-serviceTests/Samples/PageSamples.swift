@@ -56,6 +56,9 @@ enum PageSamples {
             "sha256": .text("5f2c1d0a8b7e6f4d3c2b1a09f8e7d6c5b4a3928170615243f5e4d3c2b1a09f8e"),
         ])
 
+    static let withoutNameServer = NetworkPath(
+        status: .satisfied, interface: eth0, interfaceV4: eth0, interfaces: [eth0])
+
     static func path(_ path: NetworkPath = satisfied) -> PathUpdate {
         PathUpdate(path: path, reasons: [], isInitial: true, coalescedEventCount: 0, moment: moment())
     }
@@ -198,6 +201,44 @@ enum PageSamples {
                 "i0", .server, .init(.target, "db.example:5432"), refused, ["db.example:5432"], from: now - 31 * hour,
                 to: now - 30 * hour),
         ]
+        return board
+    }()
+
+    static let expiring = Cause(
+        .tls, .certificateExpiring, detail: "the certificate of www.example expires in 9 days",
+        evidence: ["days_left": .number(9), "subject": .text("CN=www.example")])
+
+    /// The board of ``site``, whose web site has a certificate that expires soon.
+    static let expiringSite: Board = {
+        var board = site
+        for place in board.targets.indices where board.targets[place].key == "site" {
+            board.targets[place].update = update("https://www.example/", .degraded, expiring)
+        }
+        return board
+    }()
+
+    /// A board whose targets are up, while the canary fails. Each state has cells with times without a result.
+    static let failingCanary: Board = {
+        let states: [RecordedState] = [.up, .degraded, .down, .unreachable, .maintenance]
+        var board = Self.board(
+            states.map { state in
+                target(state.name, title: "Once \(state.name)", update("192.0.2.9:80")) { age in
+                    age / 24 % 3 == 1 || age < 24 && age % 4 == 1 ? (state, 1) : nil
+                }
+            })
+        for place in board.targets.indices {
+            for span in BarSpan.allCases {
+                let cells = board.targets[place].bars[span].cells.enumerated().map { index, cell -> BarCell in
+                    var times = cell.times
+                    let missing = times.total * Int64(index % 10) / 10
+                    for state in RecordedState.allCases { times[state] = times[state] * Int64(10 - index % 10) / 10 }
+                    times[.notRecorded] += missing
+                    return BarCell(times)
+                }
+                board.targets[place].bars[span] = Bar(cells)
+            }
+        }
+        board.canary = update("http://canary.example/204", .down, refused)
         return board
     }()
 

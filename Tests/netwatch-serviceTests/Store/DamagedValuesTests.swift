@@ -87,7 +87,7 @@ import Testing
             let period = try HistoryPeriod(
                 since: "90d", until: nil, now: noon + 40 * TestHistory.hour, offset: TimeZone.gmt.offset)
             @Sendable func ask(_ reader: HistoryReader) {
-                let answers = HistoryAnswers(timeZone: "UTC")
+                let answers = HistoryAnswers(source: TestHistory.source, timeZone: "UTC")
                 for target in [nil, "a"] {
                     var question = HistoryAnswers.Question(period: period, target: target)
                     _ = try? answers.history(question, reader, at: moment).json()

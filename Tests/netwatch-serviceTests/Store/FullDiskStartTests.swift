@@ -59,6 +59,7 @@ import Testing
             #expect(!store.status.isRecording && store.status.since == noon + 60_000)
             expectEqual(store.status.reason?.contains("the disk is full"), true, "\(store.status)")
             #expect(recovered.targets.map(\.key) == ["a", "b"] && recovered.notes.isEmpty)
+            expectEqual(recovered.unrecordedUntil, nil)
             #expect(recovered.lastAlive?.wall == noon + 10_000 && recovered.interrupted.map(\.id) == ["one"])
             #expect(recovered.ledgers[0]?.currentHour.times[.up] == 10_000 && recovered.ledgers[0]?.currentHour.probes == 1)
             expectEqual(recovered.ledgers[1]?.end, noon + 10_000)
@@ -83,6 +84,8 @@ import Testing
                 began = noon + 120_000
                 (store, recovered) = try Self.open(settings, at: began, statuses)
                 stopped = try #require(recovered.lastAlive?.wall)
+                // The service ran until its last turn.
+                expectEqual(recovered.unrecordedUntil, noon + 62_000)
                 #expect(stopped == noon + 10_000 && recovered.ledgers[0]?.currentHour.times[.up] == 10_000)
                 try expectEqual(store.numbers("a", "c"), [0, 2])
                 begin()

@@ -4,6 +4,7 @@ import GRDB
 import NetworkLab
 import Pacing
 import Reachability
+import Records
 import Testing
 
 @testable import netwatch_service
@@ -41,7 +42,9 @@ import Testing
         let moment = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: (noon + 9_000) * 1_000_000)
         func worst(_ target: String?) throws -> [[String]] {
             try store.query { reader in
-                try HistoryAnswers(timeZone: "UTC").report(.init(period: period, target: target), reader, at: moment).targets
+                try HistoryAnswers(source: TestHistory.source, timeZone: "UTC").report(
+                    .init(period: period, target: target), reader, at: moment
+                ).targets
                     .map { $0.worst.map(\.id) }
             }
         }
@@ -50,7 +53,8 @@ import Testing
         #expect(all[3] == ["few", "many"] && all[23] == ["many"] && all[24] == ["few"])
         try expectEqual(worst(texts[23]), [["many"]])
         let answered = try store.query { reader in
-            try HistoryAnswers(timeZone: "UTC").history(.init(period: period, target: texts[23]), reader, at: moment)
+            try HistoryAnswers(source: TestHistory.source, timeZone: "UTC").history(
+                .init(period: period, target: texts[23]), reader, at: moment)
         }
         expectEqual(answered.incidents.map(\.incident.id), ["many"])
         expectEqual(answered.incidents.map(\.incident.targets.count), [10])
@@ -141,7 +145,7 @@ import Testing
         store.record(try incident("new", seconds: 20), of: TargetSet(0..<20)) {}
         store.settle()
         #expect(try incidents(store, of: 0) == ["new", "old"] && incidents(store, of: 1) == ["new"])
-        try expectEqual(store.database.number("schema"), 2)
+        try expectEqual(store.database.number("schema"), Int64(HistorySchema.version))
         store.close()
         let (second, again) = try history.open(at: noon + 90_000)
         expectEmpty(again.notes)
@@ -156,6 +160,8 @@ import Testing
             try expectEqual(reader.incidents(.min..<(.max), of: 0).elements.map(\.id), ["old"])
             try expectEmpty(reader.incidents(.min..<(.max), of: 1).elements)
             try expectEqual(reader.members(.min..<(.max)), ["old": TargetSet([0])])
+            try expectEqual(
+                reader.targets().map(\.names.identity), [TargetIdentity(name: "a"), TargetIdentity(id: "b", name: "b")])
             reader.close()
         }
     }

@@ -11,6 +11,8 @@ final class TestHistory {
     /// 2026-11-25T12:00:00Z.
     static let noon: Int64 = 1_795_608_000_000
     static let hour: Int64 = 3_600_000
+    /// The source of documents.
+    static let source = HistorySource(instance: "edge-07", state: "/var/lib/netwatch", isService: true)
 
     let folder: ScratchDirectory
     let statuses = Locked<[RecordingStatus]>([])
