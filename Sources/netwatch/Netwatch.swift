@@ -50,7 +50,9 @@ struct Netwatch: ParsableCommand {
         if let name = arguments.first, !name.hasPrefix("-") { try checkCommand(name) }
         if let separate = SeparateProgram.find(arguments) { throw separate.program.replaceThisProgram(separate.arguments) }
         let (split, program) = try splitProgram(arguments)
-        let arguments = split.first == "watch" ? OptionalValue.complete(split, option: "--connect", hasOperands: true) : split
+        let arguments =
+            split.first == "watch" || split.first == "status"
+            ? OptionalValue.complete(split, option: "--connect", hasOperands: true) : split
         do {
             try CommandProgram.run(Netwatch.self, TargetArguments.join(arguments)) { command in
                 guard var wait = command as? WaitCommand else { return command }

@@ -358,6 +358,38 @@ import Testing
         }
     }
 
+    @Test func `status of a service shows what it knows, with names, and takes them`() throws {
+        let server = try host.serve(at: "127.0.0.1", port: 8_080)
+        defer { server.close() }
+        let service = try start(
+            "targets:\n  - {id: office, name: The office, target: '127.0.0.1:8080', group: North, labels: {team: a}}\n"
+                + "  - {name: Closed, target: '127.0.0.1:1'}\n")
+        _ = try service.program.nextLine { $0.contains(#""recorded":true"#) }
+        // The stream is ahead of the page by at most one turn of the keeper.
+        try Self.await { try get(service, "/api/v1/status?status=up").contains(#""total":1"#) }
+        func status(_ arguments: String...) throws -> (code: Int32, lines: [String]) {
+            let program = try Program(
+                [try Programs.netwatch, "status", "--connect", scratch.file("state/api.sock")] + arguments, on: host)
+            return (try program.wait(), try program.remainingLines())
+        }
+        let all = try status()
+        expectEqual(all.code, 1, "\(all)")
+        #expect(all.lines[0].hasPrefix("service ") && all.lines[1].hasPrefix("path  "), "\(all)")
+        #expect(all.lines.contains { $0.contains("The office  up ") }, "\(all)")
+        #expect(all.lines.contains { $0.contains("Closed      down") && $0.contains("tcp/refused") }, "\(all)")
+        for name in ["office", "The office", "127.0.0.1:8080"] {
+            let one = try status("--json", name)
+            #expect(one.code == 0 && one.lines.count == 1, "\(one)")
+            let names = #""id":"office","name":"The office","group":"North","labels":{"team":"a"}"#
+            #expect(one.lines[0].contains(names) && one.lines[0].contains(#""total":1,"next":null}"#), "\(one)")
+        }
+        try expectEqual(status("-q", "office").lines, [])
+        try expectEqual(status("absent").code, 66)
+        try expectEqual(status("--probe-timeout", "1s").code, 64)
+        let none = try Program([try Programs.netwatch, "status", "--connect", scratch.file("no.sock")], on: host)
+        try expectEqual(none.wait(), 69)
+    }
+
     @Test func `a second service has a socket of its own if it is configured, and answers say whose they are`() throws {
         let first = try start("targets: ['127.0.0.1:1']\n")
         _ = try first.program.nextLine { $0.contains(#""recorded":true"#) }

@@ -10,6 +10,11 @@ package struct StatusText {
     package var showsEvidence: Bool
     /// The columns of the terminal; `nil` if lines are not wrapped.
     package var columns: Int?
+    /// The names of the targets; empty if they are their texts.
+    package var names: [String] = []
+    /// The name of the machine whose service has answered; `nil` for the state that this program has found. The lookups of a service are not
+    /// known.
+    package var instance: String?
 
     package init(document: StatusDocument, style: TextStyle, showsEvidence: Bool = false, columns: Int? = nil) {
         (self.document, self.style, self.showsEvidence, self.columns) = (document, style, showsEvidence, columns)
@@ -26,7 +31,8 @@ package struct StatusText {
     private var rows: [Row] {
         let path = document.path.path
         let status = style.paint("\(style.symbol(path.assessment)) \(path.status.rawValue)", path.assessment)
-        var rows: [Row] = [("path  \(status)  \(path.sentence)", 6), ("", 0), ("interfaces", 0)]
+        var rows: [Row] = instance.map { [(TextStyle.printable("service \($0)"), 0)] } ?? []
+        rows += [("path  \(status)  \(path.sentence)", 6), ("", 0), ("interfaces", 0)]
         let table = InterfaceTable.rows(
             path.interfaces, style: style, listsAllAddresses: showsEvidence, columns: columns.map { $0 - 3 } ?? .max)
         for (row, interface) in zip(table, path.interfaces) {
@@ -36,7 +42,8 @@ package struct StatusText {
         }
         if path.interfaces.isEmpty { rows.append(("  none", 0)) }
         rows += nameServerRows(path)
-        return rows + serverRows("targets", document.targets) + serverRows("canary", [document.canary].compactMap { $0 })
+        return rows + serverRows("targets", document.targets, names)
+            + serverRows("canary", [document.canary].compactMap { $0 })
     }
 
     /// The lines of the name servers with their interfaces, and of the last lookup, after an empty line.
@@ -48,6 +55,7 @@ package struct StatusText {
             return "  \(TextStyle.pad(TextStyle.printable(server.description), width))  \(interface)"
         }
         if servers.isEmpty { lines.append("  none") }
+        guard instance == nil else { return [("", 0), ("DNS servers", 0)] + lines.map { ($0, 4) } }
         let lookup = document.lookup
         let assessment: TextStyle.Assessment =
             lookup.map { $0.cause == nil ? .good : $0.isAnswered ? .neutral : .bad } ?? .neutral
@@ -57,15 +65,16 @@ package struct StatusText {
     }
 
     /// The lines of servers with their title, after an empty line; none without a server.
-    private func serverRows(_ title: String, _ targets: [ServerUpdate]) -> [Row] {
+    private func serverRows(_ title: String, _ targets: [ServerUpdate], _ names: [String] = []) -> [Row] {
         guard !targets.isEmpty else { return [] }
-        let width = targets.map { DisplayWidth.columns($0.endpoint.sentence) }.max() ?? 0
+        let names = names.isEmpty ? targets.map(\.endpoint.sentence) : names
+        let width = names.map { DisplayWidth.columns($0) }.max() ?? 0
         let stateWidth = targets.map(\.state.rawValue.count).max() ?? 0
-        let rows = targets.map { target in
+        let rows = zip(targets, names).map { target, name in
             let assessment = target.state.assessment
             let state = TextStyle.pad(target.state.rawValue, target.sentence.isEmpty ? 0 : stateWidth)
             let cells = [
-                style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(target.endpoint.sentence, width),
+                style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(name, width),
                 style.paint(state, assessment), target.sentence,
             ]
             return ("  " + cells.filter { !$0.isEmpty }.joined(separator: "  "), 2 + 2 + width + 2 + stateWidth + 2)

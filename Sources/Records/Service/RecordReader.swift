@@ -18,20 +18,21 @@ package struct RecordReader {
         let data = Data(json)
         // A `path` record has the keys of a path itself, and records of targets and incidents share some of them.
         guard let keys = try? decoder.decode(Keys.self, from: data), let shared = try? decoder.decode(PathKeys.self, from: data),
-            let event = event(keys, shared)
+            let seq = keys.seq, let event = event(keys, shared)
         else { return nil }
         let identity = keys.identity
         if case .server(_, let update) = event { names.add(identity?.name, of: update.endpoint) }
         var record = Record(
-            event: event, seq: keys.seq, superseded: keys.superseded ?? 0, isRecorded: keys.recorded, identity: identity,
+            event: event, seq: seq, superseded: keys.superseded ?? 0, isRecorded: keys.recorded, identity: identity,
             gapReason: keys.reason.flatMap(GapReason.init) ?? .suspend)
         if case .incident(let incident) = event { record.targetNames = names.names(of: incident) }
         return record
     }
 
     private mutating func event(_ keys: Keys, _ shared: PathKeys) -> MonitorEvent? {
-        let clock = RecordClock(time: keys.ts, monotonic: keys.mono_ns)
-        switch Record.Kind(rawValue: keys.type) {
+        guard let type = keys.type, let time = keys.ts, let monotonic = keys.mono_ns else { return nil }
+        let clock = RecordClock(time: time, monotonic: monotonic)
+        switch Record.Kind(rawValue: type) {
         case .hello:
             guard let path = keys.path?.path, let version = keys.version else { return nil }
             let identity = MonitorIdentity(
@@ -47,24 +48,10 @@ package struct RecordReader {
                     path: path, reasons: (keys.reasons ?? []).compactMap(PathChangeReason.init), isInitial: false,
                     coalescedEventCount: keys.suppressed ?? 0, moment: clock.now))
         case .target:
-            guard let text = keys.target, let endpoint = try? Endpoint(text), let state = shared.status.flatMap(ServerState.init)
-            else {
-                return nil
-            }
+            guard let text = keys.target, let update = keys.server(shared, clock) else { return nil }
             let id = targets[keys.id ?? text] ?? TargetID(targets.count)
             targets[keys.id ?? text] = id
-            let isPending = keys.pending ?? false
-            let interface = shared.interface.map { RecordInterface(name: $0, type: keys.interface_type ?? "").interface }
-            return .server(
-                id,
-                ServerUpdate(
-                    endpoint: endpoint, state: state, cause: isPending && state != .degraded ? nil : shared.cause?.cause,
-                    pending: isPending ? shared.cause?.cause : nil,
-                    since: keys.since.map(clock.moment) ?? clock.now,
-                    address: keys.address.flatMap { IPAddress($0) }, interface: interface,
-                    roundTrip: keys.rtt_ms.map { .nanoseconds(Int64((min(max($0, 0), 1e9) * 1_000_000).rounded())) },
-                    isFlapping: keys.flapping ?? false, isPaused: keys.paused ?? false, isInitial: keys.initial ?? false,
-                    moment: clock.now))
+            return .server(id, update)
         case .incident: return keys.incident(clock, shared.cause).map { .incident($0) }
         case .resync: return keys.reason.flatMap(ResyncReason.init).map { .resync($0, clock.now) }
         case .gap:
@@ -72,6 +59,42 @@ package struct RecordReader {
             return .gap(from: clock.moment(from), to: clock.moment(to))
         case .probe, nil: return nil
         }
+    }
+}
+
+extension RecordReader {
+    /// The keys of a service's status, beside its targets.
+    struct StatusKeys {
+        var moment: Moment
+        /// The path; `nil` if it has not settled yet.
+        var path: NetworkPath?
+        var canary: ServerUpdate?
+        var instance: String
+        var next: String?
+    }
+
+    private struct StatusDecoding: Decodable {
+        var ts: String
+        var path: PathKeys?
+        var canary: CanaryDecoding?
+        var instance: String
+        var next: String?
+    }
+
+    private struct CanaryDecoding: Decodable {
+        var keys: Keys
+        var shared: PathKeys
+
+        init(from decoder: any Decoder) throws { (keys, shared) = (try Keys(from: decoder), try PathKeys(from: decoder)) }
+    }
+
+    /// Reads the document of a service's status; `nil` if it is none.
+    func statusKeys(_ json: [UInt8]) -> StatusKeys? {
+        guard let keys = try? decoder.decode(StatusDecoding.self, from: Data(json)) else { return nil }
+        let clock = RecordClock(time: keys.ts, monotonic: 0)
+        return StatusKeys(
+            moment: clock.now, path: keys.path?.path, canary: keys.canary.flatMap { $0.keys.server($0.shared, clock) },
+            instance: keys.instance, next: keys.next)
     }
 }
 
@@ -194,10 +217,10 @@ private struct Keys: Decodable {
         var name: String?
     }
 
-    var type: String
-    var seq: Int
-    var ts: String
-    var mono_ns: Int64
+    var type: String?
+    var seq: Int?
+    var ts: String?
+    var mono_ns: Int64?
     var superseded: Int?
     var version: String?
     var boot_id: String?
@@ -233,6 +256,21 @@ private struct Keys: Decodable {
     var identity: TargetIdentity? {
         let identity = TargetIdentity(id: id, name: name, group: group, labels: labels ?? [:])
         return identity == TargetIdentity() ? nil : identity
+    }
+
+    /// The state of a server; `nil` if the keys are those of something else.
+    func server(_ shared: PathKeys, _ clock: RecordClock) -> ServerUpdate? {
+        guard let target, let endpoint = try? Endpoint(target), let state = shared.status.flatMap(ServerState.init) else {
+            return nil
+        }
+        let isPending = pending ?? false
+        let interface = shared.interface.map { RecordInterface(name: $0, type: interface_type ?? "").interface }
+        return ServerUpdate(
+            endpoint: endpoint, state: state, cause: isPending && state != .degraded ? nil : shared.cause?.cause,
+            pending: isPending ? shared.cause?.cause : nil, since: since.map(clock.moment) ?? clock.now,
+            address: address.flatMap { IPAddress($0) }, interface: interface,
+            roundTrip: rtt_ms.map { .nanoseconds(Int64((min(max($0, 0), 1e9) * 1_000_000).rounded())) },
+            isFlapping: flapping ?? false, isPaused: paused ?? false, isInitial: initial ?? false, moment: clock.now)
     }
 
     func incident(_ clock: RecordClock, _ cause: RecordCause?) -> Incident? {

@@ -6,6 +6,8 @@ struct BoardQuery: Hashable, Sendable {
     /// The maximum number of characters of a searched text.
     static let textLimit = 200
 
+    /// The keys of the targets; `nil` for all. Pages have no such parameter.
+    var keys: Set<String>?
     /// The group; `nil` for all targets.
     var group: String?
     /// The states; empty for all.

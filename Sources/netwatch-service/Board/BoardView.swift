@@ -64,6 +64,7 @@ struct BoardView: Sendable {
         var selected: [(index: Int, group: Int?)] = []
         selected.reserveCapacity(board.targets.count)
         for (index, target) in board.targets.enumerated() {
+            if let keys = query.keys, !keys.contains(target.key) { continue }
             if let group = query.group, (target.group ?? "") != group { continue }
             guard search.isEmpty || search.matches(target) else { continue }
             counts[target.state] += 1

@@ -92,9 +92,7 @@ struct WebRoutes: Sendable {
         case .favicon: return Self.response(content.pages.favicon(request.query))
         case .asset(let asset): return self.asset(asset, request)
         case .statusDocument:
-            _ = try board()
-            let query = BoardQuery(QueryParameters(request.query))
-            if let problem = query.problem { throw WebProblem(problem) }
+            let query = try statusQuery(request.query, of: try board())
             let document = PageDocument(type: "application/json", of: content.boards) {
                 BoardDocument(board: $0, query: query).pieces
             }
@@ -136,6 +134,28 @@ struct WebRoutes: Sendable {
         }
     }
 
+    /// The maximum number of parameters of a query with targets. The length of a request's target limits it too.
+    private static let targetLimit = 1_000
+
+    private func statusQuery(_ text: String, of board: Board) throws(WebProblem) -> BoardQuery {
+        let parameters = QueryParameters(text, list: "target", limit: Self.targetLimit)
+        var query = BoardQuery(parameters)
+        if let problem = query.problem { throw WebProblem(problem) }
+        query.keys = try keys(parameters, on: board)
+        return query
+    }
+
+    /// Returns the keys of the targets that a query names; `nil` if it names none.
+    private func keys(_ parameters: QueryParameters, on board: Board) throws(WebProblem) -> Set<String>? {
+        let keys = try parameters.all("target").map { text throws(WebProblem) in
+            guard let target = board.target(named: text) else {
+                throw WebProblem(.notFound, "target '\(text)': no target has this identifier, name or text")
+            }
+            return target.key
+        }
+        return keys.isEmpty ? nil : Set(keys)
+    }
+
     private func board() throws -> Board {
         guard let board = content.boards.current() else { throw WebProblem(.unavailable, "the service is starting") }
         return board
@@ -170,15 +190,9 @@ struct WebRoutes: Sendable {
         guard let board = content.boards.current(), board.path != nil else {
             throw WebProblem(.unavailable, "the service is starting")
         }
-        // The length of the request's target limits the number.
-        let parameters = QueryParameters(request.query, list: "target", limit: 1_000)
+        let parameters = QueryParameters(request.query, list: "target", limit: Self.targetLimit)
         if let problem = parameters.problem { throw WebProblem(problem) }
-        let keys = try parameters.all("target").map { text throws(WebProblem) in
-            guard let target = board.target(named: text) else {
-                throw WebProblem(.notFound, "target '\(text)': no target has this identifier, name or text")
-            }
-            return target.key
-        }
+        let keys = try keys(parameters, on: board)
         // The page's script sends -1 before the first record.
         if let text = parameters["last_event_id"], !text.isEmpty, Int(text) == nil {
             throw WebProblem(.badRequest, "last_event_id: write the id of a record")
@@ -189,7 +203,7 @@ struct WebRoutes: Sendable {
             channel.closeFuture.whenComplete { _ in waiter.end() }
             defer { content.events.remove(waiter) }
             var stream = EventStream(
-                content, request.client, keys: keys.isEmpty ? nil : Set(keys), lastEventID: lastEventID, waiter: waiter)
+                content, request.client, keys: keys, lastEventID: lastEventID, waiter: waiter)
             while let bytes = await stream.next() { try await write(ByteBuffer(bytes: bytes)) }
         }
         let headers: HTTPHeaders = [

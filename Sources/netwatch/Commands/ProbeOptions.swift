@@ -48,6 +48,15 @@ struct TargetOptions: ParsableArguments {
         return endpoints
     }
 
+    /// The texts of the targets of the command line and of the file. For a service, a target may be an identifier or a name of its configuration.
+    var names: [String] {
+        get throws {
+            let names = try targets + (file.map { try TargetFile.read($0, families: [.v4, .v6]).map(\.text) } ?? [])
+            guard names.allSatisfy({ !$0.isEmpty }) else { throw Failure.usage("target ''", "is empty") }
+            return names
+        }
+    }
+
     func timeout() throws(Failure) -> Duration {
         try TimeSpan.option("--probe-timeout", probeTimeout) ?? .seconds(3)
     }

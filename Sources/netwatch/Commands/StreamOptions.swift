@@ -39,9 +39,7 @@ struct StreamOptions: ParsableArguments {
             throw Failure.usage("--connect", "\(option) has no effect on the monitor of the service")
         }
         let settings = try streamSettings([], isQuiet: output.quiet)
-        // A target may be an identifier or a name of the service's configuration.
-        let names = try targets.targets + (targets.file.map { try TargetFile.read($0, families: [.v4, .v6]).map(\.text) } ?? [])
-        guard names.allSatisfy({ !$0.isEmpty }) else { throw Failure.usage("target ''", "is empty") }
+        let names = try targets.names
         let stream = ServiceStream(
             socket: socket.isEmpty ? nil : socket, targets: names, format: settings.format, isQuiet: settings.isQuiet,
             count: settings.count, duration: settings.duration, time: settings.time)
@@ -51,20 +49,9 @@ struct StreamOptions: ParsableArguments {
 
     /// The options of a monitor, which the stream of a service does not have.
     private var optionsOfMonitor: [(name: String, isGiven: Bool)] {
-        let levels = targets.levels
-        return [
-            ("--netns", network.netns != nil), ("--interface", network.interface != nil), ("-4", network.onlyIPv4),
-            ("-6", network.onlyIPv6), ("--exec", hook != nil), ("--interval", pacing.interval != nil),
-            ("--probe-timeout", targets.probeTimeout != nil), ("--fail-after", pacing.failAfter != nil),
-            ("--recover-after", pacing.recoverAfter != nil), ("--canary", canary.canary != nil),
-            ("--canary-body", canary.canaryBody != nil), ("--cafile", levels.trust.cafile != nil),
-            ("--crlfile", levels.crlfile != nil),
-            ("--cert", levels.trust.cert != nil), ("--key", levels.trust.key != nil), ("--proxy", levels.proxy != nil),
-            ("--noproxy", levels.request.noproxy != nil),
-            ("--insecure", levels.insecure), ("--expect-status", levels.expectStatus != nil),
-            ("--expect-body", levels.expectBody != nil), ("--certificate-days", levels.certificateDays != nil),
-            ("-H", !levels.request.headers.isEmpty), ("--user", levels.request.user != nil),
-            ("-v", output.verbose),
+        MonitorOptions.list(network, targets, canary) + [
+            ("--exec", hook != nil), ("--interval", pacing.interval != nil), ("--fail-after", pacing.failAfter != nil),
+            ("--recover-after", pacing.recoverAfter != nil), ("-v", output.verbose),
         ]
     }
 

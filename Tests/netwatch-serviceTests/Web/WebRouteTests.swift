@@ -74,6 +74,20 @@ import Testing
         try await site.stop()
     }
 
+    @Test func `the status document has the targets that a query names`() async throws {
+        let site = try Site()
+        for (query, keys) in [("target=office", ["a1:80"]), ("target=a2&target=a3:80&limit=1", ["a2:80"])] {
+            let response = try await site.with { try $0.client().get("/api/v1/status?\(query)") }
+            let document = try object(response.body)
+            let targets = (document["targets"] as? [[String: Any]])?.map { $0["target"] as? String }
+            expectEqual(targets, keys)
+            expectEqual(document["total"] as? Int, query.components(separatedBy: "target=").count - 1)
+        }
+        let unknown = try await site.with { try $0.client().get("/api/v1/status?target=absent") }
+        #expect(unknown.status == 404 && unknown.body.contains("target 'absent': no target has this identifier, name or text"))
+        try await site.stop()
+    }
+
     @Test func `other methods are refused with those that a resource has`() async throws {
         let site = try Site()
         for (method, target, allow) in [
