@@ -91,13 +91,13 @@ package enum Samples {
     }
 
     package static func incident(
-        _ count: Int = 1, cause: Cause = noCarrier, subject: Incident.Subject? = nil, over seconds: Double? = nil,
-        at time: Double = 1
+        _ count: Int = 1, kind: Incident.Kind = .fault, cause: Cause = noCarrier, subject: Incident.Subject? = nil,
+        over seconds: Double? = nil, into: String? = nil, at time: Double = 1
     ) -> MonitorEvent {
         .incident(
             Incident(
-                id: "1785672001000-3", state: seconds == nil ? .open : .over, scope: .local,
-                subject: subject ?? .init(.interface, "eth0"), cause: cause, targetCount: count,
+                id: "1785672001000-3", kind: kind, state: seconds == nil ? .open : into == nil ? .over : .merged, into: into,
+                scope: .local, subject: subject ?? .init(.interface, "eth0"), cause: cause, targetCount: count,
                 targets: (0..<min(10, count)).map { endpoint("192.0.2.\($0):22") }, began: moment(time),
                 ended: seconds.map(moment), moment: moment(seconds ?? time)))
     }

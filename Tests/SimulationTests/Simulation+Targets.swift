@@ -7,7 +7,9 @@ extension Simulation {
             let id = TargetID(nextTarget)
             nextTarget += 1
             present.append(id)
-            try feed(.targetAdded(id, endpoint, ProbeSettings(interval: .milliseconds(500), timeout: .milliseconds(400))))
+            var settings = ProbeSettings(interval: .milliseconds(500), timeout: .milliseconds(400))
+            settings.openAfter = .zero
+            try feed(.targetAdded(id, endpoint, settings))
         } else if let id = present.randomElement(using: &dice) {
             present.removeAll { $0 == id }
             try feed(.targetRemoved(id))

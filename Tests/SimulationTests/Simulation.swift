@@ -249,11 +249,16 @@ struct Simulation {
             if removed.contains(id) { throw Violation(description: "target \(id) is removed and reported a probe") }
         case .incident(let incident):
             let known = incidents.updateValue(incident, forKey: incident.id)
-            if incident.state == .over { incidents[incident.id] = nil }
-            let isGrowth = known.map { incident.targetCount > $0.targetCount } ?? true
-            guard incident.state == .over ? known != nil : isGrowth else {
+            if !incident.isOpen { incidents[incident.id] = nil }
+            let isNews =
+                known.map {
+                    incident.targetCount > $0.targetCount || !incident.cause.isSameFailure(as: $0.cause)
+                        || incident.scope != $0.scope
+                } ?? true
+            guard incident.isOpen ? isNews : known != nil else {
                 throw Violation(description: "\(incident) after \(known as Any)")
             }
+            if let into = incident.into, incidents[into] == nil { throw Violation(description: "\(incident) into \(into)") }
         case .resync, .gap:
             if case .resync = event { needsResync = false }
             if publishedPath == nil { throw Violation(description: "\(event) before the path") }
@@ -269,6 +274,30 @@ struct Simulation {
         return !families.contains(address.family) && (update.cause?.code == .noAddress || update.cause?.code == .noRoute)
     }
 
+    /// Checks that each failure has an incident of a component that it accuses, and each component one incident.
+    private func checkIncidents() throws {
+        let updates = present.compactMap { published[$0] }.filter { !lacksFamily($0) }
+        let failing = updates.compactMap { update in
+            update.cause.map { IncidentSuspects($0, of: update.endpoint, at: update.address, update.state) }
+        }
+        let open = Set(incidents.values.map(\.subject))
+        let accused = Set(failing.flatMap { $0.shared + [$0.last] }.map(\.subject))
+        let isFlapping = updates.contains { $0.isFlapping }
+        for suspects in failing where !isFlapping {
+            let subjects = suspects.shared.first.flatMap { $0.isProved ? [$0] : nil } ?? suspects.shared + [suspects.last]
+            guard subjects.contains(where: { open.contains($0.subject) }) else {
+                throw Violation(description: "no incident of \(subjects) in \(incidents.values)")
+            }
+        }
+        guard open.isSubset(of: accused) || isFlapping else {
+            throw Violation(description: "the incidents \(incidents.values) of the failures \(failing)")
+        }
+        let faults = incidents.values.filter { $0.kind == .fault }
+        guard Set(faults.map(\.subject)).count == faults.count else {
+            throw Violation(description: "two incidents of one component: \(faults)")
+        }
+    }
+
     private func check() throws {
         guard mirror == machine.path.snapshot else { throw Violation(description: "changes do not lead to the snapshot") }
         let deadline = machine.deadline
@@ -282,16 +311,7 @@ struct Simulation {
             throw Violation(description: "evidence of a removed interface")
         }
         guard machine.targetCount == present.count else { throw Violation(description: "targets") }
-        let failing = present.compactMap { id in
-            published[id].flatMap { update in
-                lacksFamily(update)
-                    ? nil : update.cause.map { IncidentKey($0, of: update.endpoint, isUnreachable: update.state == .unreachable) }
-            }
-        }
-        let keys = Set(failing)
-        guard Set(incidents.values.map(IncidentKey.init)) == keys else {
-            throw Violation(description: "the incidents \(incidents.values) of the failures \(keys)")
-        }
+        try checkIncidents()
         // The last published path equals the present one.
         if let publishedPath, let path = machine.path.path {
             let pending = PathDifference.reasons(from: publishedPath, to: path)
@@ -397,12 +417,5 @@ struct Simulation {
         guard other.path.snapshot == machine.path.snapshot else {
             throw Violation(description: "the replay has another snapshot")
         }
-    }
-}
-
-extension IncidentKey {
-    /// The key of a published incident.
-    fileprivate init(_ incident: Incident) {
-        self.init(layer: incident.cause.layer, code: incident.cause.code, subject: incident.subject, scope: incident.scope)
     }
 }

@@ -1,118 +1,490 @@
 internal import Pacing
 
-/// The open incidents of a monitor. It combines failures of targets that have the same cause and subject.
+/// The open incidents of a monitor, at most one for each component at fault and kind.
 ///
 /// ```
-///            the first failure            the last target is up, fails for another cause, or is removed
-///   (none) ───────────────────▶ open ──────────────────────────────────────────────────────────▶ over
-///                              │    ▲
-///                              └────┘ another target fails with the same key
+///           a target fails           the failure has lasted `openAfter`
+///   (none) ───────────────▶ pending ───────────────────────────────────▶ open ◀──┐ a target fails again
+///              ▲               │                                          │      │ within `closeAfter`
+///              │  no target is │            the last target is up         ▼      │
+///              └───────────────┴─────────────────────────────────────── ended ───┘
 /// ```
 ///
-/// - A failure belongs to the open incident of its ``IncidentKey``. A fault of the subject as such (a silent gateway, a lost
-///   carrier) accepts failures for as long as it is open: targets are probed one after the other. Another incident accepts
-///   them for ``window`` after its last one.
-/// - ``take(at:)`` returns what is to be published. An incident that is over before it was published is not published.
-/// - A target that changes its cause leaves its incident and belongs to another one.
-/// - With members, an incident has the numbers of all its targets, and it is published too if a further one belongs to it.
+/// - Each failing target is a member of one incident: that of the nearest component that is at fault (``IncidentSuspects``). A component
+///   whose fault no cause proves is at fault by what several targets show: a host if two of its targets are silent and none answers,
+///   a resolver if names of two domains fail since it last resolved one, a router if it cannot reach two hosts, and a gateway if the
+///   cause of any target proves it.
+/// - When a component becomes at fault, its members leave the incidents of components that are farther away. An incident that loses its
+///   last member so is merged: it ends, and names the other one. When a component is no longer at fault, members that still fail belong
+///   to the next one, from the time of their own first failure.
+/// - A flapping target is a member of an incident of the kind `flapping`, whether it fails now or not. It leaves it for a nearer
+///   component only, so that one flapping gateway is one incident.
+/// - ``take(at:)`` returns what is to be published. An incident that ends before it has opened is not published.
 ///
-/// Each event takes constant time. Targets that do not fail need no memory, those that fail a number in a dictionary.
+/// Each event takes constant or logarithmic time, and a step for each member that moves because a component is at fault now, or no longer.
 struct IncidentBook: Sendable {
-    /// The time within which failures with the same key are one incident, in nanoseconds.
-    static let window: Int64 = 2_000_000_000
-    /// The minimum time between two publications of a growing incident, in nanoseconds.
-    static let growthGap: Int64 = 1_000_000_000
+    /// The minimum time between two publications of an open incident, in nanoseconds.
+    static let publicationGap: Int64 = 1_000_000_000
+
+    /// The times of a target's incidents, in nanoseconds.
+    struct Timing: Sendable {
+        /// The time that a failure lasts before its incident opens.
+        var openAfter: Int64 = 0
+        /// The time within which a further failure continues an incident.
+        var closeAfter: Int64 = 0
+    }
+
+    private struct Key: Hashable, Sendable {
+        let subject: Incident.Subject
+        let kind: Incident.Kind
+    }
+
+    /// What a publication shows of a cause.
+    private struct CauseKey: Hashable, Sendable {
+        let layer: Cause.Layer
+        let code: Cause.Code
+        let scope: Incident.Scope
+    }
+
+    private enum End: Sendable {
+        case over(Moment)
+        /// The last member has moved to another incident.
+        case merged(TargetID, Moment)
+        case removed(Moment)
+    }
 
     private struct Entry: Sendable {
-        /// The incident's number; 0 for a free entry.
-        var number: Int
-        let key: IncidentKey
-        let cause: Cause
-        let began: Moment
+        let key: Key
+        var began: Moment
+        /// `nil` before the incident opens.
+        var id: String?
         var targets: [Endpoint] = []
         /// All targets that have failed; empty without members.
         var members = TargetSet()
-        /// The number of targets that fail now.
+        /// The number of members now, and their largest number at the same time.
         var failing = 0
-        /// The largest number of targets that failed at the same time.
         var count = 0
-        var lastFailure: Int64
-        // The number of targets that was published last; `nil` before the first publication.
-        var publishedCount: Int?
-        var publishedMembers = 0
+        /// The causes of the members, each with the first one's cause and their number.
+        var causes: [(key: CauseKey, cause: Cause, count: Int)] = []
+        /// The cause of most members, or of the last one after the end.
+        var present: (key: CauseKey, cause: Cause)
+        var closeAfter: Int64 = 0
+        /// `nil` while there are members.
+        var end: End?
+        var published: (count: Int, members: Int, cause: CauseKey)?
         var isChanged = false
-        // The next publication of a growth must wait until the entry's place in `throttled` is due.
+        /// Whether the next publication must wait until the entry's place in `throttled` is due, and whether there is something to publish.
         var isThrottled = false
+        var isDeferred = false
 
-        var isOver: Bool { failing == 0 }
-        var hasGrown: Bool { publishedCount.map { count > $0 || members.count > publishedMembers } ?? false }
-        var needsPublication: Bool { publishedCount == nil || isOver || hasGrown && !isThrottled }
+        var hasNews: Bool {
+            published.map { count > $0.count || members.count > $0.members || present.key != $0.cause } ?? true
+        }
+
+        mutating func removeCause(_ count: Int, _ key: CauseKey) {
+            guard let index = causes.firstIndex(where: { $0.key == key }) else { return }
+            causes[index].count -= count
+            if causes[index].count <= 0 { causes.remove(at: index) }
+        }
+
+        /// Chooses the cause of most members. An earlier choice stays until another cause has more members.
+        mutating func choosePresent() {
+            guard var best = causes.first else { return }
+            for cause in causes where cause.count > best.count || cause.count == best.count && cause.key == present.key {
+                best = cause
+            }
+            present = (best.key, best.cause)
+        }
+    }
+
+    private struct Member: Sendable {
+        let id: TargetID
+        let endpoint: Endpoint
+        /// The last cause. A flapping target that is up has the cause of its last failure.
+        var cause: Cause
+        /// The components that the present failure accuses; `nil` for a flapping target that is up.
+        var suspects: IncidentSuspects?
+        var first: Moment
+        /// The time from which its incident is open, in nanoseconds.
+        var opening: Int64
+        var closeAfter: Int64
+        var isFlapping: Bool
+        /// The round in which its voice was counted (``Accused/round``); `nil` if it was not.
+        var round: Int?
+        /// Its incident; -1 for none yet.
+        var slot = -1
+        /// The cause under which its incident counts it.
+        var counted: CauseKey?
+    }
+
+    /// What the failures of several targets show of a component.
+    private struct Accused: Sendable {
+        var isAtFault = false
+        /// The members whose causes prove the fault, and those whose causes allow it.
+        var proofs = 0
+        var supporters: Set<TargetID> = []
+        /// The different names under which supporters count against the component. A success begins a new round without voices.
+        var voices: [String: Int] = [:]
+        var round = 0
+        /// The address of a host.
+        var address: IPAddress?
     }
 
     private struct Throttle: Sendable {
         let slot: Int
-        let number: Int
+        let id: String
         let due: Int64
     }
 
     private let hasMembers: Bool
-    private var entries: [Entry] = []
-    private var free: [Int] = []
-    /// The slot of the incident that accepts further failures.
-    private var newest: [IncidentKey: Int] = [:]
-    private var slots: [TargetID: Int] = [:]
+    private var entries: [Entry?] = []
+    private var freeEntries: [Int] = []
+    private var current: [Key: Int] = [:]
+    private var members: [Member?] = []
+    private var freeMembers: [Int] = []
+    private var places: [TargetID: Int] = [:]
+    private var accused: [Incident.Subject: Accused] = [:]
+    /// The targets that answer, and their number at each address.
+    private var answering: [TargetID: IPAddress] = [:]
+    private var answers: [IPAddress: Int] = [:]
+    /// The times at which name servers have last resolved a name, in nanoseconds, and the resolvers that are accused.
+    private var resolved: [ResolverConfiguration.Nameserver: Int64] = [:]
+    private var resolvers: Set<Incident.Subject> = []
+    /// The members of pending incidents, by the time at which they open, and ended incidents, by the time at which they may be published.
+    private var openings = DueHeap()
+    private var closings = DueHeap()
     // Slots in the order of their changes.
     private var changed: [Int] = []
     // In the order of their times, because each is added at its publication.
     private var throttled: [Throttle] = []
     private var firstThrottled = 0
-    /// The number of throttled incidents that have grown.
-    private var growing = 0
+    private var deferredCount = 0
     private var nextNumber = 1
-    /// The incident of the limit of open files, and the number of targets that wait.
-    private var shortage: (slot: Int, count: Int)?
+    /// The incident of the limit of open files, the number of targets that wait, and its cause.
+    private var shortage: (slot: Int, count: Int, cause: CauseKey)?
 
     /// Creates a book. - Parameter hasMembers: whether incidents have the numbers of all their targets.
     init(hasMembers: Bool = false) { self.hasMembers = hasMembers }
 
-    /// The number of open incidents.
-    var count: Int { entries.count - free.count }
+    /// The number of incidents that have opened and whose end is not published.
+    var openCount: Int { entries.count { $0?.id != nil } }
+    /// The number of failing and flapping targets.
+    var memberCount: Int { places.count }
 
     /// The time at which ``take(at:)`` has something to return, in nanoseconds; `.min` for now, `nil` for never.
     var deadline: Int64? {
         if !changed.isEmpty { return .min }
-        return growing > 0 ? throttled[firstThrottled].due : nil
+        let growth = deferredCount > 0 ? throttled[firstThrottled].due : nil
+        return [openings.next, closings.next, growth].compactMap { $0 }.min()
+    }
+
+    /// Returns the incident of a target, which has the number of its slot; `nil` if the target is no member. For tests.
+    func subject(of id: TargetID) -> (subject: Incident.Subject, kind: Incident.Kind, id: String?)? {
+        places[id].flatMap { members[$0] }.flatMap { entries[$0.slot] }.map { ($0.key.subject, $0.key.kind, $0.id) }
     }
 
     // MARK: Failures
 
-    /// Records a target's status. - Parameter now: the time of the failure; `nil` for that of the update.
-    mutating func record(_ id: TargetID, _ update: ServerUpdate, at now: Moment? = nil) {
-        guard let cause = update.cause, update.state != .up, update.state != .unknown else {
-            return remove(id)
+    /// Records a target's status.
+    ///
+    /// - Parameters:
+    ///   - id: the target.
+    ///   - update: its status.
+    ///   - timing: the times of its incidents.
+    ///   - isFault: whether its failure belongs to an incident.
+    ///   - moment: the time of the record; `nil` for that of the update. A failure that begins to belong to an incident begins then.
+    mutating func record(
+        _ id: TargetID, _ update: ServerUpdate, _ timing: Timing, isFault: Bool = true, at moment: Moment? = nil
+    ) {
+        let now = moment ?? update.moment
+        var turned: [Incident.Subject] = []
+        setAnswer(isFault ? update.answeringAddress : nil, of: id, &turned)
+        let place = places[id]
+        let failure = isFault && update.state != .up && update.state != .unknown ? update.cause : nil
+        if failure != nil || isFault && update.isFlapping {
+            fail(place ?? addMember(id, update, moment), update, failure, timing, at: now, &turned)
+        } else if let place {
+            remove(place, .over(now), &turned)
         }
-        let key = IncidentKey(cause, of: update.endpoint, isUnreachable: update.state == .unreachable)
-        if let slot = slots[id] {
-            if entries[slot].key == key { return }
-            remove(id)
+        settle(turned, at: now)
+    }
+
+    /// Removes a target that is no longer monitored.
+    mutating func remove(_ id: TargetID, at now: Moment) {
+        var turned: [Incident.Subject] = []
+        setAnswer(nil, of: id, &turned)
+        if let place = places[id] { remove(place, .removed(now), &turned) }
+        settle(turned, at: now)
+    }
+
+    /// Notes a probe, whose name a server may have resolved.
+    mutating func record(_ report: ProbeReport) {
+        guard let lookup = report.lookup, let server = lookup.server, lookup.ageNanoseconds ?? 0 == 0, !lookup.addresses.isEmpty
+        else { return }
+        resolved[server] = report.moment.monotonicNanoseconds
+        guard !resolvers.isEmpty else { return }
+        let name = "\(server)"
+        var turned: [Incident.Subject] = []
+        for subject in resolvers where subject.name == nil || subject.name == name {
+            guard accused[subject]?.voices.isEmpty == false else { continue }
+            accused[subject]?.voices = [:]
+            accused[subject]?.round += 1
+            judge(subject, &turned)
         }
-        let slot = slot(for: key, cause, at: now ?? update.moment)
-        slots[id] = slot
-        change(slot) { [hasMembers] entry in
-            if hasMembers { entry.members.insert(id.number) }
-            entry.failing += 1
-            entry.count = max(entry.count, entry.failing)
-            if entry.targets.count < Incident.listedTargets, !entry.targets.contains(update.endpoint) {
-                entry.targets.append(update.endpoint)
+        settle(turned.sorted { ($0.name ?? "") < ($1.name ?? "") }, at: report.moment)
+    }
+
+    private mutating func addMember(_ id: TargetID, _ update: ServerUpdate, _ first: Moment?) -> Int {
+        let member = Member(
+            id: id, endpoint: update.endpoint, cause: update.cause ?? .flapping(update.endpoint), suspects: nil,
+            first: first ?? (update.cause == nil ? update.moment : update.failureMoment), opening: .max, closeAfter: 0,
+            isFlapping: false)
+        let place: Int
+        if let reused = freeMembers.popLast() {
+            place = reused
+            members[place] = member
+        } else {
+            place = members.count
+            members.append(member)
+        }
+        places[id] = place
+        return place
+    }
+
+    private mutating func fail(
+        _ place: Int, _ update: ServerUpdate, _ cause: Cause?, _ timing: Timing, at now: Moment,
+        _ turned: inout [Incident.Subject]
+    ) {
+        guard var member = members[place] else { return }
+        let former = member.suspects
+        if member.isFlapping, !update.isFlapping { member.first = update.failureMoment }
+        (member.isFlapping, member.closeAfter) = (update.isFlapping, timing.closeAfter)
+        if let cause { member.cause = cause }
+        member.suspects = cause.map { IncidentSuspects($0, of: update.endpoint, at: update.address, update.state) }
+        let delay = member.isFlapping || member.suspects?.isCertain == true ? 0 : timing.openAfter
+        member.opening = member.first.monotonicNanoseconds.addingSaturated(delay)
+        members[place] = member
+        if former != member.suspects {
+            withdraw(former, place, &turned)
+            accuse(member.suspects, place, &turned)
+        }
+        assign(place, at: now)
+    }
+
+    private mutating func remove(_ place: Int, _ end: End, _ turned: inout [Incident.Subject]) {
+        guard let member = members[place] else { return }
+        withdraw(member.suspects, place, &turned)
+        leave(place, end)
+        places[member.id] = nil
+        members[place] = nil
+        freeMembers.append(place)
+    }
+
+    // MARK: Components
+
+    private mutating func accuse(_ suspects: IncidentSuspects?, _ place: Int, _ turned: inout [Incident.Subject]) {
+        guard let suspects, let member = members[place] else { return }
+        for suspect in suspects.shared {
+            let subject = suspect.subject
+            if suspect.isProved {
+                accused[subject, default: Accused()].proofs += 1
+            } else {
+                accused[subject, default: Accused()].supporters.insert(member.id)
+                if let address = suspect.address { accused[subject]?.address = address }
+                if subject.kind == .resolver { resolvers.insert(subject) }
+                if let voice = suspect.voice, subject.kind != .resolver || isUnrefuted(subject, since: member.first) {
+                    accused[subject]?.voices[voice, default: 0] += 1
+                    members[place]?.round = accused[subject]?.round
+                }
+            }
+            judge(subject, &turned)
+        }
+    }
+
+    private mutating func withdraw(_ suspects: IncidentSuspects?, _ place: Int, _ turned: inout [Incident.Subject]) {
+        guard let suspects, let member = members[place] else { return }
+        for suspect in suspects.shared {
+            let subject = suspect.subject
+            if suspect.isProved {
+                accused[subject]?.proofs -= 1
+            } else {
+                accused[subject]?.supporters.remove(member.id)
+                if let voice = suspect.voice, member.round == accused[subject]?.round, let count = accused[subject]?.voices[voice]
+                {
+                    accused[subject]?.voices[voice] = count > 1 ? count - 1 : nil
+                }
+                if suspect.voice != nil { members[place]?.round = nil }
+            }
+            judge(subject, &turned)
+        }
+    }
+
+    /// Returns whether a resolver has resolved no name since a time.
+    private func isUnrefuted(_ resolver: Incident.Subject, since first: Moment) -> Bool {
+        resolved.allSatisfy { server, time in
+            time < first.monotonicNanoseconds || resolver.name != nil && resolver.name != "\(server)"
+        }
+    }
+
+    /// Decides whether a component is at fault, and appends it to `turned` if that has changed.
+    private mutating func judge(_ subject: Incident.Subject, _ turned: inout [Incident.Subject]) {
+        guard let found = accused[subject] else { return }
+        let isHost = subject.kind == .host && found.supporters.count > 1 && found.address.map { answers[$0] == nil } ?? false
+        let isAtFault = found.proofs > 0 || isHost || found.voices.count > 1
+        if found.isAtFault != isAtFault {
+            accused[subject]?.isAtFault = isAtFault
+            turned.append(subject)
+        }
+        guard found.proofs == 0, found.supporters.isEmpty else { return }
+        accused[subject] = nil
+        if subject.kind == .resolver { resolvers.remove(subject) }
+    }
+
+    /// Notes the address at which a target answers; `nil` for none.
+    private mutating func setAnswer(_ address: IPAddress?, of id: TargetID, _ turned: inout [Incident.Subject]) {
+        let former = answering[id]
+        guard former != address else { return }
+        answering[id] = address
+        if let former {
+            let count = (answers[former] ?? 1) - 1
+            answers[former] = count > 0 ? count : nil
+            if count == 0, !accused.isEmpty { judge(.init(.host, "\(former)"), &turned) }
+        }
+        if let address {
+            let count = (answers[address] ?? 0) + 1
+            answers[address] = count
+            if count == 1, !accused.isEmpty { judge(.init(.host, "\(address)"), &turned) }
+        }
+    }
+
+    /// Moves the members that components accuse which are at fault now, or no longer.
+    private mutating func settle(_ turned: [Incident.Subject], at now: Moment) {
+        for subject in turned {
+            guard let found = accused[subject] else { continue }
+            // In an order that a replay repeats.
+            for id in found.supporters.sorted() {
+                if let place = places[id] { assign(place, isAtFault: found.isAtFault, at: now) }
             }
         }
     }
 
-    /// Removes a target from its incident: it is up, or is no longer monitored.
-    mutating func remove(_ id: TargetID) {
-        guard let slot = slots.removeValue(forKey: id) else { return }
-        change(slot) { $0.failing -= 1 }
+    // MARK: Membership
+
+    /// Moves a member to the incident of the nearest component at fault. - Parameter isAtFault: whether one has become so.
+    private mutating func assign(_ place: Int, isAtFault: Bool = false, at now: Moment) {
+        guard let member = members[place] else { return }
+        let former = member.slot < 0 ? nil : entries[member.slot]?.key
+        let suspect = member.suspects.map { suspects in
+            suspects.shared.first { $0.isProved || accused[$0.subject]?.isAtFault == true } ?? suspects.last
+        }
+        let subject = suspect?.subject ?? .init(.target, member.endpoint.text)
+        let key = Key(subject: subject, kind: member.isFlapping ? .flapping : .fault)
+        if let former, key.kind == .flapping, former.kind == .flapping, former.subject != subject,
+            former.subject.distance <= subject.distance
+        {
+            // The incident keeps the cause that explains its subject.
+            return
+        }
+        let cause = CauseKey(layer: member.cause.layer, code: member.cause.code, scope: suspect?.scope ?? .server)
+        if former == key { return recount(place, as: suspect == nil ? member.counted ?? cause : cause) }
+        let slot = enter(key, place, cause)
+        guard let former else { return }
+        let isNearer = subject.distance < former.subject.distance || former.kind == .fault && key.kind == .flapping
+        leave(place, isAtFault || isNearer ? .merged(member.id, now) : .over(now))
+        members[place]?.slot = slot
+        members[place]?.counted = cause
+        schedule(place)
     }
+
+    private mutating func enter(_ key: Key, _ place: Int, _ cause: CauseKey) -> Int {
+        guard let member = members[place] else { return -1 }
+        let slot = current[key] ?? addEntry(key, cause, member.cause, at: member.first)
+        add(1, cause, member.cause, to: slot)
+        if let entry = entries[slot] {
+            if entry.id == nil { entries[slot]?.began = min(entry.began, member.first) }
+            entries[slot]?.closeAfter = max(entry.closeAfter, member.closeAfter)
+        }
+        if hasMembers { entries[slot]?.members.insert(member.id.number) }
+        list([member.endpoint], in: slot)
+        if member.slot < 0 {
+            members[place]?.counted = cause
+            members[place]?.slot = slot
+            schedule(place)
+        }
+        touch(slot)
+        return slot
+    }
+
+    /// Sets the time at which a member opens its pending incident.
+    private mutating func schedule(_ place: Int) {
+        guard let member = members[place], member.slot >= 0 else { return }
+        openings.set(place, due: entries[member.slot]?.id == nil ? member.opening : nil)
+    }
+
+    private mutating func list(_ targets: [Endpoint], in slot: Int) {
+        guard let known = entries[slot]?.targets, known.count < Incident.listedTargets else { return }
+        entries[slot]?.targets += targets.filter { !known.contains($0) }.prefix(Incident.listedTargets - known.count)
+    }
+
+    private mutating func add(_ count: Int, _ key: CauseKey, _ cause: Cause, to slot: Int) {
+        guard var entry = entries[slot] else { return }
+        // Without a copy of the entry's arrays.
+        entries[slot] = nil
+        if entry.failing == 0 {
+            entry.end = nil
+            closings.set(slot, due: nil)
+        }
+        entry.failing += count
+        entry.count = max(entry.count, entry.failing)
+        if let index = entry.causes.firstIndex(where: { $0.key == key }) {
+            entry.causes[index].count += count
+        } else {
+            entry.causes.append((key, cause, count))
+        }
+        entry.choosePresent()
+        entries[slot] = entry
+    }
+
+    /// Counts a member under its present cause.
+    private mutating func recount(_ place: Int, as key: CauseKey) {
+        guard let member = members[place], var entry = entries[member.slot] else { return }
+        entries[member.slot] = nil
+        if let counted = member.counted, counted != key {
+            entry.removeCause(1, counted)
+            if let index = entry.causes.firstIndex(where: { $0.key == key }) {
+                entry.causes[index].count += 1
+            } else {
+                entry.causes.append((key, member.cause, 1))
+            }
+        } else if let index = entry.causes.firstIndex(where: { $0.key == key }), entry.causes[index].count == 1 {
+            entry.causes[index].cause = member.cause
+        }
+        entry.choosePresent()
+        entry.closeAfter = max(entry.closeAfter, member.closeAfter)
+        entries[member.slot] = entry
+        members[place]?.counted = key
+        schedule(place)
+        touch(member.slot)
+    }
+
+    private mutating func leave(_ place: Int, _ end: End) {
+        guard let member = members[place], member.slot >= 0, let counted = member.counted else { return }
+        openings.set(place, due: nil)
+        release(1, counted, from: member.slot, end)
+    }
+
+    private mutating func release(_ count: Int, _ cause: CauseKey, from slot: Int, _ end: End) {
+        entries[slot]?.failing -= count
+        entries[slot]?.removeCause(count, cause)
+        entries[slot]?.choosePresent()
+        if entries[slot]?.failing == 0 {
+            guard entries[slot]?.id != nil else { return discard(slot) }
+            entries[slot]?.end = end
+        }
+        touch(slot)
+    }
+
+    // MARK: Limits of this process
 
     /// Opens an incident of this process's limits, which delay the probes of targets. Their updates do not show it.
     ///
@@ -124,118 +496,175 @@ struct IncidentBook: Sendable {
     mutating func beginShortage(_ cause: Cause, of targets: [Endpoint], waiting: [TargetID], at now: Moment) {
         guard shortage == nil else { return }
         let count = max(waiting.count, 1)
-        let key = IncidentKey(layer: cause.layer, code: cause.code, subject: .init(.interface, nil), scope: .local)
-        let slot = slot(for: key, cause, at: now)
-        shortage = (slot, count)
-        change(slot) { [hasMembers] entry in
-            if hasMembers { entry.members.formUnion(TargetSet(waiting.map(\.number))) }
-            entry.failing += count
-            entry.count = max(entry.count, entry.failing)
-            let known = entry.targets
-            entry.targets += targets.filter { !known.contains($0) }.prefix(Incident.listedTargets - known.count)
-        }
+        let causeKey = CauseKey(layer: cause.layer, code: cause.code, scope: .local)
+        let key = Key(subject: .init(.interface, nil), kind: .fault)
+        let slot = current[key] ?? addEntry(key, causeKey, cause, at: now)
+        add(count, causeKey, cause, to: slot)
+        if hasMembers { entries[slot]?.members.formUnion(TargetSet(waiting.map(\.number))) }
+        list(targets, in: slot)
+        shortage = (slot, count, causeKey)
+        open(slot)
+        touch(slot)
     }
 
     /// Ends the incident of this process's limits.
-    mutating func endShortage() {
-        guard let (slot, count) = shortage else { return }
+    mutating func endShortage(at now: Moment) {
+        guard let (slot, count, cause) = shortage else { return }
         shortage = nil
-        change(slot) { $0.failing -= count }
+        release(count, cause, from: slot, .over(now))
     }
 
-    /// Returns the slot of the incident to which a failure belongs; a new one if none accepts it.
-    private mutating func slot(for key: IncidentKey, _ cause: Cause, at now: Moment) -> Int {
-        let time = now.monotonicNanoseconds
-        if let slot = newest[key],
-            key.isFaultOfSubject || time <= entries[slot].lastFailure.addingSaturated(Self.window)
-        {
-            entries[slot].lastFailure = time
-            return slot
-        }
-        let entry = Entry(number: nextNumber, key: key, cause: cause, began: now, lastFailure: time)
-        nextNumber += 1
+    // MARK: Incidents
+
+    private mutating func addEntry(_ key: Key, _ causeKey: CauseKey, _ cause: Cause, at began: Moment) -> Int {
+        let entry = Entry(key: key, began: began, present: (causeKey, cause))
         let slot: Int
-        if let reused = free.popLast() {
+        if let reused = freeEntries.popLast() {
             slot = reused
             entries[slot] = entry
         } else {
             slot = entries.count
             entries.append(entry)
         }
-        newest[key] = slot
+        current[key] = slot
         return slot
     }
 
-    private mutating func change(_ slot: Int, _ body: (inout Entry) -> Void) {
-        let hadGrown = entries[slot].hasGrown
-        body(&entries[slot])
-        if entries[slot].isThrottled, entries[slot].hasGrown, !hadGrown { growing += 1 }
-        if entries[slot].needsPublication { note(slot) }
+    private mutating func discard(_ slot: Int) {
+        guard let entry = entries[slot] else { return }
+        if entry.isDeferred { deferredCount -= 1 }
+        current[entry.key] = nil
+        closings.set(slot, due: nil)
+        entries[slot] = nil
+        freeEntries.append(slot)
     }
 
-    private mutating func note(_ slot: Int) {
-        guard !entries[slot].isChanged else { return }
-        entries[slot].isChanged = true
-        changed.append(slot)
+    private mutating func open(_ slot: Int) {
+        guard let entry = entries[slot], entry.id == nil else { return }
+        // The time makes the identifier unique in a history that several processes write.
+        entries[slot]?.id = "\(entry.began.wallClockNanoseconds / 1_000_000)-\(nextNumber)"
+        nextNumber += 1
+    }
+
+    /// Notes that an incident may have something to publish.
+    private mutating func touch(_ slot: Int) {
+        guard let entry = entries[slot], entry.id != nil, !entry.isChanged else { return }
+        if entry.end == nil, entry.isThrottled {
+            guard entry.hasNews, !entry.isDeferred else { return }
+            entries[slot]?.isDeferred = true
+            deferredCount += 1
+        } else if entry.end != nil || entry.hasNews {
+            entries[slot]?.isChanged = true
+            changed.append(slot)
+        }
     }
 
     // MARK: Publication
 
-    /// Returns the incidents that have opened, are over, or have grown and may be published again, in the order of these
-    /// changes.
+    /// Returns the incidents that have opened or ended, or have changed and may be published again. One that is merged follows the other.
     mutating func take(at now: Moment) -> [Incident] {
-        endThrottles(at: now.monotonicNanoseconds)
-        guard !changed.isEmpty else { return [] }
+        let time = now.monotonicNanoseconds
+        endThrottles(at: time)
+        while let place = openings.takeDue(at: time) {
+            guard let slot = members[place]?.slot else { continue }
+            open(slot)
+            touch(slot)
+        }
+        var incidents: [Incident] = []
+        while let slot = closings.takeDue(at: time) { finish(slot, at: now, &incidents) }
+        guard !changed.isEmpty else { return incidents }
         let slots = changed
         changed.removeAll(keepingCapacity: slots.count <= 1_024)
-        var incidents: [Incident] = []
+        var merged: [(slot: Int, heir: TargetID)] = []
         for slot in slots {
-            entries[slot].isChanged = false
-            let entry = entries[slot]
-            guard entry.needsPublication else { continue }
-            if !entry.isOver {
-                incidents.append(incident(entry, at: now))
-                (entries[slot].publishedCount, entries[slot].isThrottled) = (entry.count, true)
-                entries[slot].publishedMembers = entry.members.count
-                let due = now.monotonicNanoseconds.addingSaturated(Self.growthGap)
-                throttled.append(Throttle(slot: slot, number: entry.number, due: due))
-            } else {
-                if entry.publishedCount != nil { incidents.append(incident(entry, at: now)) }
-                remove(slot)
+            guard let entry = entries[slot], entry.isChanged else { continue }
+            entries[slot]?.isChanged = false
+            switch entry.end {
+            case nil: if entry.hasNews, !entry.isThrottled { publish(slot, at: now, &incidents) }
+            case .over(let end)? where entry.closeAfter > 0 && entry.key.kind == .fault:
+                closings.set(slot, due: end.monotonicNanoseconds.addingSaturated(entry.closeAfter))
+            case .over?, .removed?: finish(slot, at: now, &incidents)
+            case .merged(let heir, _)?: merged.append((slot, heir))
             }
+        }
+        for (slot, heir) in merged {
+            let other = places[heir].flatMap { members[$0]?.slot }
+            if let other {
+                // Readers know the fault already, so that the other incident opens at once.
+                open(other)
+                if entries[other]?.published == nil {
+                    entries[other]?.isChanged = false
+                    publish(other, at: now, &incidents)
+                }
+            }
+            finish(slot, into: other.flatMap { entries[$0]?.id }, at: now, &incidents)
         }
         return incidents
     }
 
-    private mutating func remove(_ slot: Int) {
-        if entries[slot].isThrottled, entries[slot].hasGrown { growing -= 1 }
-        if newest[entries[slot].key] == slot { newest[entries[slot].key] = nil }
-        (entries[slot].number, entries[slot].targets, entries[slot].members) = (0, [], TargetSet())
-        free.append(slot)
+    private mutating func publish(_ slot: Int, at now: Moment, _ incidents: inout [Incident]) {
+        guard let entry = entries[slot], let id = entry.id else { return }
+        incidents.append(incident(entry, id, .open, ended: nil, at: now))
+        entries[slot]?.published = (entry.count, entry.members.count, entry.present.key)
+        entries[slot]?.isThrottled = true
+        let due = now.monotonicNanoseconds.addingSaturated(Self.publicationGap)
+        throttled.append(Throttle(slot: slot, id: id, due: due))
     }
 
-    /// Permits the publication of incidents that were published ``growthGap`` ago.
+    /// Publishes the end of an incident. - Parameter into: the incident with which it is merged.
+    private mutating func finish(_ slot: Int, into: String? = nil, at now: Moment, _ incidents: inout [Incident]) {
+        guard let entry = entries[slot], let id = entry.id, let end = entry.end else { return }
+        if entry.published != nil {
+            switch end {
+            case .over(let moment): incidents.append(incident(entry, id, .over, ended: moment, at: now))
+            case .removed(let moment): incidents.append(incident(entry, id, .removed, ended: moment, at: now))
+            case .merged(_, let moment):
+                let state: Incident.State = into == nil ? .over : .merged
+                incidents.append(incident(entry, id, state, into: into, ended: moment, at: now))
+            }
+        }
+        discard(slot)
+    }
+
+    /// Permits the publication of incidents that were published ``publicationGap`` ago.
     private mutating func endThrottles(at now: Int64) {
         while firstThrottled < throttled.count, throttled[firstThrottled].due <= now {
             let throttle = throttled[firstThrottled]
             firstThrottled += 1
-            guard entries[throttle.slot].number == throttle.number else { continue }
-            entries[throttle.slot].isThrottled = false
-            guard entries[throttle.slot].hasGrown else { continue }
-            growing -= 1
-            note(throttle.slot)
+            guard let entry = entries[throttle.slot], entry.id == throttle.id else { continue }
+            entries[throttle.slot]?.isThrottled = false
+            guard entry.isDeferred else { continue }
+            entries[throttle.slot]?.isDeferred = false
+            deferredCount -= 1
+            touch(throttle.slot)
         }
         guard firstThrottled > 64, firstThrottled * 2 > throttled.count else { return }
         throttled.removeFirst(firstThrottled)
         firstThrottled = 0
     }
 
-    private func incident(_ entry: Entry, at now: Moment) -> Incident {
-        // The time makes the identifier unique in a history that several processes write.
-        let id = "\(entry.began.wallClockNanoseconds / 1_000_000)-\(entry.number)"
-        return Incident(
-            id: id, state: entry.isOver ? .over : .open, scope: entry.key.scope, subject: entry.key.subject, cause: entry.cause,
-            targetCount: entry.count, targets: entry.targets, members: entry.members, began: entry.began,
-            ended: entry.isOver ? now : nil, moment: now)
+    private func incident(
+        _ entry: Entry, _ id: String, _ state: Incident.State, into: String? = nil, ended: Moment?, at now: Moment
+    ) -> Incident {
+        Incident(
+            id: id, kind: entry.key.kind, state: state, into: into, scope: entry.present.key.scope, subject: entry.key.subject,
+            cause: entry.present.cause, targetCount: entry.count, targets: entry.targets, members: entry.members,
+            began: entry.began, ended: ended, moment: now)
+    }
+}
+
+extension IncidentBook.Timing {
+    /// Creates the times of a target's settings.
+    init(_ settings: ProbeSettings?) {
+        self.init(
+            openAfter: settings?.openAfter.saturatingNanoseconds ?? 0, closeAfter: settings?.closeAfter.saturatingNanoseconds ?? 0
+        )
+    }
+}
+
+extension Cause {
+    /// The cause of a target whose probes succeed and fail in turn, and whose status has not changed.
+    fileprivate static func flapping(_ endpoint: Endpoint) -> Cause {
+        Cause(.quality, .loss, detail: "probes of \(endpoint.text) succeed and fail in turn")
     }
 }

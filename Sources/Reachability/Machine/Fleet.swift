@@ -94,6 +94,9 @@ struct Fleet: Sendable {
     /// Returns a target's endpoint; `nil` if there is no such target.
     func endpoint(of id: TargetID) -> Endpoint? { slab.slot(of: id).flatMap { slab[$0]?.endpoint } }
 
+    /// Returns a target's settings; `nil` if there is no such target.
+    func settings(of id: TargetID) -> ProbeSettings? { slab.slot(of: id).flatMap { slab[$0]?.settings } }
+
     /// Sets the seed of random draws.
     mutating func begin(seed: UInt64) { random = SplitMix64(seed: seed) }
 

@@ -106,13 +106,15 @@ package struct MonitorMachine: Sendable {
     private mutating func record(_ event: MonitorEvent) {
         switch event {
         case .server(let id, let update):
-            if missingFamilies.isFault(id, update) { incidents.record(id, update) } else { incidents.remove(id) }
+            let isFault = missingFamilies.isFault(id, update)
+            incidents.record(id, update, .init(fleet.settings(of: id)), isFault: isFault)
         // An unsatisfied path has records of its own.
         case .path(let update):
             for (id, failure, isFault) in missingFamilies.pathChanged(update.path) {
-                if isFault { incidents.record(id, failure, at: update.moment) } else { incidents.remove(id) }
+                incidents.record(id, failure, .init(fleet.settings(of: id)), isFault: isFault, at: update.moment)
             }
-        case .probe, .incident, .resync, .gap, .ended: break
+        case .probe(_, let report): incidents.record(report)
+        case .incident, .resync, .gap, .ended: break
         }
     }
 
@@ -148,7 +150,7 @@ package struct MonitorMachine: Sendable {
             fleet.add(id, endpoint, settings)
             return []
         case .targetRemoved(let id):
-            incidents.remove(id)
+            incidents.remove(id, at: now)
             missingFamilies.remove(id)
             if let endpoint = fleet.endpoint(of: id) { index.remove(id, endpoint) }
             return fleet.remove(id, path.snapshot)
@@ -184,7 +186,7 @@ package struct MonitorMachine: Sendable {
 
     /// Opens or ends the incident of the limit of open files.
     private mutating func note(_ shortage: (isReported: Bool, waiting: [TargetID]), at now: Moment) {
-        guard shortage.isReported else { return incidents.endShortage() }
+        guard shortage.isReported else { return incidents.endShortage(at: now) }
         let (limit, count) = (fleet.admission.limit, shortage.waiting.count)
         let cause = Cause(
             .local, .fileLimit,

@@ -44,7 +44,7 @@ struct ServerBatch: Coalescing {
 
 /// The latest states of the incidents whose state a reader has not received; for new subscribers, the open incidents.
 struct IncidentBatch: Coalescing {
-    /// The maximum number of incidents that are over in one batch. The oldest ones are dropped.
+    /// The maximum number of ended incidents in one batch. The oldest ones are dropped.
     static let finishedLimit = 1_000
 
     private var incidents: [String: Incident]
@@ -52,7 +52,7 @@ struct IncidentBatch: Coalescing {
 
     init(_ incident: Incident) {
         incidents = [incident.id: incident]
-        if incident.state == .over { finished = [incident.id] }
+        if !incident.isOpen { finished = [incident.id] }
     }
 
     /// The incidents in the order of their last changes.

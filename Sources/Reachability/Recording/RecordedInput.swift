@@ -192,6 +192,8 @@ extension RecordedInput: Codable {
 private struct RecordedSettings: Codable {
     var interval, timeout: Int64
     var failAfter, recoverAfter: Int
+    /// `nil` in recordings of earlier versions, in which each failure opened an incident at once. Without the key, 0.
+    var openAfter, closeAfter: Int64?
     var families: [UInt8]
     var interface: String?
     /// `nil` in recordings of earlier versions, which had no limits.
@@ -238,8 +240,8 @@ private struct RecordedSettings: Codable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case interval, initialInterval, timeout, failAfter, recoverAfter, families, interface, quality, metered, levels,
-            countsConfirmations
+        case interval, initialInterval, timeout, failAfter, recoverAfter, openAfter, closeAfter, families, interface, quality,
+            metered, levels, countsConfirmations
         case isScheduledOnly = "scheduledOnly"
     }
 
@@ -248,6 +250,8 @@ private struct RecordedSettings: Codable {
         timeout = settings.timeout.saturatingNanoseconds
         failAfter = settings.failAfter
         recoverAfter = settings.recoverAfter
+        openAfter = settings.openAfter == .zero ? nil : settings.openAfter.saturatingNanoseconds
+        closeAfter = settings.closeAfter == .zero ? nil : settings.closeAfter.saturatingNanoseconds
         families = settings.families.map(\.rawValue).sorted()
         interface = settings.interface
         let limits = settings.quality
@@ -273,7 +277,8 @@ private struct RecordedSettings: Codable {
             interval: .nanoseconds(interval), timeout: .nanoseconds(timeout), failAfter: failAfter, recoverAfter: recoverAfter,
             families: Set(families.compactMap { IPAddress.Family(rawValue: $0) }), interface: interface,
             quality: quality?.limits ?? QualityLimits(loss: nil),
-            metered: MeteredLimits(intervalFactor: metered?.factor ?? 1, bytesPerDay: metered?.bytesPerDay)
+            metered: MeteredLimits(intervalFactor: metered?.factor ?? 1, bytesPerDay: metered?.bytesPerDay),
+            openAfter: .nanoseconds(openAfter ?? 0), closeAfter: .nanoseconds(closeAfter ?? 0)
         )
         settings.isScheduledOnly = isScheduledOnly ?? false
         settings.countsConfirmations = countsConfirmations ?? true

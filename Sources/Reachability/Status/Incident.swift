@@ -1,17 +1,29 @@
 public import FoundationEssentials
 
-/// A fault, and the servers that it affects. Failures of several servers with the same cause and the same subject, such as one
-/// silent gateway, are one incident.
+/// A fault, and the servers that it affects. Failures of several servers with the same subject, such as one silent gateway, are one
+/// incident, whatever their causes.
 ///
-/// An incident is published when it opens, when it is over, and at most once a second while the number of its servers grows.
-/// ``id`` is the same in all of these values.
+/// An incident opens when a failure has lasted ``ProbeSettings/openAfter``, and is published then, when it ends, and at most once a second
+/// while the number of its servers grows or its cause changes. ``id`` is the same in all of these values.
 public struct Incident: Hashable, Sendable, Identifiable {
     /// Whether the fault exists. Later versions may add states.
     @nonexhaustive public enum State: String, Hashable, Sendable, CaseIterable {
         /// The fault exists.
         case open
-        /// The last affected server is reachable again, fails for another cause, or is no longer monitored.
+        /// The last affected server is reachable again, or fails because of another component.
         case over
+        /// The fault has turned out to be one of a component nearer to this machine: the incident ``into`` continues.
+        case merged
+        /// The last affected server is no longer monitored.
+        case removed
+    }
+
+    /// Whether the servers fail, or succeed and fail in turn. Later versions may add kinds.
+    @nonexhaustive public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// The servers fail.
+        case fault
+        /// The servers succeed and fail in turn (``ServerUpdate/isFlapping``).
+        case flapping
     }
 
     /// The part of the network that is at fault. Later versions may add scopes.
@@ -36,6 +48,8 @@ public struct Incident: Hashable, Sendable, Identifiable {
             case resolver
             /// A router that reported the fault by ICMP.
             case hop
+            /// A host of which several servers do not answer.
+            case host
             /// The server.
             case target
         }
@@ -56,13 +70,17 @@ public struct Incident: Hashable, Sendable, Identifiable {
     /// The incident's identifier. It is unique among the incidents of all monitors of this machine, unless two begin in the same
     /// millisecond.
     public let id: String
+    /// Whether the servers fail, or flap.
+    public let kind: Kind
     /// Whether the fault exists.
     public let state: State
+    /// The identifier of the incident with which this one was merged; `nil` in other states.
+    public let into: String?
     /// The part of the network that is at fault.
     public let scope: Scope
     /// The component that is at fault.
     public let subject: Subject
-    /// The cause of the first failure.
+    /// The cause from which most of the affected servers fail now, or failed last.
     public let cause: Cause
     /// The largest number of servers that the incident affected at the same time.
     public let targetCount: Int
@@ -76,11 +94,13 @@ public struct Incident: Hashable, Sendable, Identifiable {
     package let moment: Moment
 
     package init(
-        id: String, state: State, scope: Scope, subject: Subject, cause: Cause, targetCount: Int, targets: [Endpoint],
-        members: TargetSet = TargetSet(), began: Moment, ended: Moment?, moment: Moment
+        id: String, kind: Kind = .fault, state: State, into: String? = nil, scope: Scope, subject: Subject, cause: Cause,
+        targetCount: Int, targets: [Endpoint], members: TargetSet = TargetSet(), began: Moment, ended: Moment?, moment: Moment
     ) {
         self.id = id
+        self.kind = kind
         self.state = state
+        self.into = into
         self.scope = scope
         self.subject = subject
         self.cause = cause
@@ -96,20 +116,23 @@ public struct Incident: Hashable, Sendable, Identifiable {
     ///
     /// - Parameters:
     ///   - id: the incident's identifier.
+    ///   - kind: whether the servers fail, or flap.
     ///   - scope: the part of the network that is at fault.
     ///   - subject: the component that is at fault.
-    ///   - cause: the cause of the first failure.
+    ///   - cause: the cause of most failures.
     ///   - targetCount: the largest number of servers that were affected at the same time; by default the number of `targets`.
     ///   - targets: the first servers that the incident affected.
     ///   - from: the time of the first failure.
     ///   - to: the time of the end; `nil`, the default, if the incident is open.
+    ///   - into: the identifier of the incident with which this one was merged at its end.
     public init(
-        id: String, scope: Scope, subject: Subject, cause: Cause, targetCount: Int? = nil, targets: [Endpoint] = [],
-        from: Date, to: Date? = nil
+        id: String, kind: Kind = .fault, scope: Scope, subject: Subject, cause: Cause, targetCount: Int? = nil,
+        targets: [Endpoint] = [], from: Date, to: Date? = nil, into: String? = nil
     ) {
         let (began, ended) = (Moment(from), to.map { Moment($0) })
         self.init(
-            id: id, state: ended == nil ? .open : .over, scope: scope, subject: subject, cause: cause,
+            id: id, kind: kind, state: ended == nil ? .open : into == nil ? .over : .merged,
+            into: ended == nil ? nil : into, scope: scope, subject: subject, cause: cause,
             targetCount: targetCount ?? targets.count, targets: Array(targets.prefix(Self.listedTargets)), began: began,
             ended: ended, moment: ended ?? began)
     }
@@ -117,9 +140,12 @@ public struct Incident: Hashable, Sendable, Identifiable {
     /// The maximum number of ``targets``.
     package static let listedTargets = 10
 
+    /// Whether the incident has not ended.
+    package var isOpen: Bool { state == .open }
+
     /// The time of the first failure, by the wall clock.
     public var from: Date { began.date }
-    /// The time at which the incident was over, by the wall clock; `nil` while it is open.
+    /// The time at which the incident ended, by the wall clock; `nil` while it is open.
     public var to: Date? { ended?.date }
     /// The time at which this state was read, by the wall clock.
     public var date: Date { moment.date }
@@ -134,5 +160,7 @@ extension Incident.Subject: CustomStringConvertible {
 
 extension Incident: CustomStringConvertible {
     /// The state, the subject, the number of servers, and the cause, in one line.
-    public var description: String { "\(state.rawValue): \(subject), \(targetCount) servers, \(cause)" }
+    public var description: String {
+        "\(state.rawValue): \(kind == .flapping ? "flapping " : "")\(subject), \(targetCount) servers, \(cause)"
+    }
 }

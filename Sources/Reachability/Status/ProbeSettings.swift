@@ -26,6 +26,18 @@ public struct ProbeSettings: Hashable, Sendable {
         get { values.value.recoverAfter }
         set { values.update { $0.recoverAfter = newValue } }
     }
+    /// The time that a failure lasts before an incident opens (``Incident``), from its first counted probe; default 20 s. Failures that
+    /// this machine alone determines, such as a lost carrier, open an incident at once.
+    public var openAfter: Duration {
+        get { values.value.openAfter }
+        set { values.update { $0.openAfter = max(newValue, .zero) } }
+    }
+    /// The time after the end of an incident within which a further failure continues it; default 0. The end is published when this time
+    /// has passed.
+    public var closeAfter: Duration {
+        get { values.value.closeAfter }
+        set { values.update { $0.closeAfter = max(newValue, .zero) } }
+    }
     /// The address families that probes use; default both. An empty set means both.
     public var families: Set<IPAddress.Family> {
         get { values.value.families }
@@ -83,6 +95,8 @@ public struct ProbeSettings: Hashable, Sendable {
         var timeout: Duration
         var failAfter: Int
         var recoverAfter: Int
+        var openAfter: Duration
+        var closeAfter: Duration
         var families: Set<IPAddress.Family>
         var interface: ExactString?
         var quality: QualityLimits
@@ -101,12 +115,13 @@ public struct ProbeSettings: Hashable, Sendable {
     public init(
         interval: Duration = .seconds(10), timeout: Duration = .seconds(3), failAfter: Int = 2, recoverAfter: Int = 1,
         families: Set<IPAddress.Family> = [.v4, .v6], interface: String? = nil, quality: QualityLimits = QualityLimits(),
-        metered: MeteredLimits = MeteredLimits()
+        metered: MeteredLimits = MeteredLimits(), openAfter: Duration = .seconds(20), closeAfter: Duration = .zero
     ) {
         values = Boxed(
             Values(
                 interval: max(interval, .milliseconds(10)), timeout: max(timeout, .milliseconds(1)),
-                failAfter: max(failAfter, 1), recoverAfter: max(recoverAfter, 1),
+                failAfter: max(failAfter, 1), recoverAfter: max(recoverAfter, 1), openAfter: max(openAfter, .zero),
+                closeAfter: max(closeAfter, .zero),
                 families: families.isEmpty ? [.v4, .v6] : families, interface: interface.map { ExactString($0) },
                 quality: quality,
                 metered: metered))

@@ -148,16 +148,26 @@ extension Schema {
             ("kind", .enumeration(Incident.Subject.Kind.allCases.map(\.rawValue), "")),
             ("name", .nullable(.text("An interface, an address, or a target; null for this machine and for all resolvers"))),
         ]
+        // A later version fills it in.
+        let acknowledgement: Members = [
+            ("by", .text("Who has acknowledged the incident")), ("at", .date("")), ("note", .nullable(.text(""))),
+        ]
         return [
             ("incident", .text("The incident's identifier, the same in all its records")),
-            ("state", .enumeration(Incident.State.allCases.map(\.rawValue), "")),
+            (
+                "kind",
+                .enumeration(Incident.Kind.allCases.map(\.rawValue), "Whether the targets fail, or succeed and fail in turn")
+            ),
+            ("state", .enumeration(Incident.State.allCases.map(\.rawValue), "All states but open are ends")),
+            ("into", .nullable(.text("The incident with which this one was merged; null in other states"))),
             ("from", .date("The time of the first failure")),
-            ("to", .nullable(.date("The time at which the incident was over"))),
+            ("to", .nullable(.date("The time at which the incident ended"))),
             ("scope", .enumeration(Incident.Scope.allCases.map(\.rawValue), "The part of the network that is at fault")),
             ("subject", .object(subject)),
             ("cause", .reference("cause")),
             ("target_count", .integer("The largest number of targets that the incident affected at the same time")),
             ("targets", .array(.text(""), "The first targets that the incident affected, at most 10")),
+            ("acknowledged", .nullable(.object(acknowledgement))),
             ("recorded", .nullable(.flag("Whether the history has the incident; null outside of serve"))),
         ] + identity
     }

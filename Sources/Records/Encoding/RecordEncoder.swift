@@ -165,7 +165,9 @@ package struct RecordEncoder {
         keysOf incident: Incident, _ identity: TargetIdentity? = nil, isRecorded: Bool?, to writer: inout JSONWriter
     ) {
         writer.member("incident", incident.id)
+        writer.member("kind", incident.kind.rawValue)
         writer.member("state", incident.state.rawValue)
+        writer.member("into", incident.into)
         writer.member("from", Timestamp.text(incident.began))
         writer.member("to", incident.ended.map { Timestamp.text($0) })
         writer.member("scope", incident.scope.rawValue)
@@ -177,6 +179,8 @@ package struct RecordEncoder {
         writer.member(incident.cause)
         writer.member("target_count", incident.targetCount)
         writer.member("targets", incident.targets.map(\.text))
+        writer.key("acknowledged")
+        writer.null()
         writer.member("recorded", isRecorded)
         identity.write(to: &writer)
     }

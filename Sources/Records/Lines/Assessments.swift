@@ -8,7 +8,7 @@ extension NetworkPath {
 }
 
 extension Incident {
-    package var assessment: TextStyle.Assessment { state == .over ? .good : .bad }
+    package var assessment: TextStyle.Assessment { isOpen ? .bad : state == .merged ? .uncertain : .good }
 }
 
 extension ServerState {

@@ -56,7 +56,7 @@ struct LiveLines {
             let text = "probe \(TextStyle.pad(record.nameSentence(report.endpoint), targetWidth))  \(report.sentence)"
             lines.append(line(report.moment, style.symbol(.neutral), style.paint(text, assessment == .good ? .dim : .red)))
         case .incident(let incident):
-            if incident.isShared { lines.append(line(incident, record.targetNames)) }
+            if incident.isShared || incident.kind == .flapping { lines.append(line(incident, record.targetNames)) }
         case .resync(let reason, let moment):
             let text = "resync  the kernel's state was read again: \(reason.rawValue)"
             lines.append(line(moment, style.symbol(.uncertain), style.paint(text, .yellow)))
@@ -137,7 +137,7 @@ struct LiveLines {
     }
 
     private func line(_ incident: Incident, _ names: [String]) -> String {
-        let state = style.paint("incident \(incident.subjectSentence(names))  \(incident.state.rawValue)", incident.assessment)
+        let state = style.paint("incident \(incident.subjectSentence(names))  \(incident.stateSentence)", incident.assessment)
         let symbol = style.paint(style.symbol(incident.assessment), incident.assessment)
         return line(incident.moment, symbol, "\(state)  \(incident.sentence(names))")
     }

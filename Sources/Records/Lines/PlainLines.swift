@@ -42,7 +42,7 @@ struct PlainLines {
             let outcome = style.paint(report.succeeded ? "ok" : "failed", report.succeeded ? .good : .bad)
             return "\(record.nameSentence(report.endpoint)) \(outcome) \(report.sentence)"
         case .incident(let incident):
-            let state = style.paint(incident.state.rawValue, incident.assessment)
+            let state = style.paint(incident.stateSentence, incident.assessment)
             return "\(incident.subjectSentence(record.targetNames)) \(state) \(incident.sentence(record.targetNames))"
         case .resync(let reason, _):
             return "the kernel's state was read again: \(reason.rawValue)"

@@ -122,10 +122,16 @@ extension Incident {
         return TextStyle.printable("\(subject.kind.rawValue) \(name)")
     }
 
+    /// The state, and whether the targets flap: `open`, `open (flapping)`, `merged into 1785672001000-3`.
+    package var stateSentence: String {
+        let text = into.map { "\(state.rawValue) into \($0)" } ?? state.rawValue
+        return TextStyle.printable(kind == .flapping ? "\(text) (flapping)" : text)
+    }
+
     /// Describes the incident in one line.
     ///
     /// - Parameter names: the names of ``targets`` for people; empty if they are their texts.
-    /// - Returns: the targets and the cause, as `3 targets (a:1, b:2, c:3), tcp/refused: …`, and the duration if it is over.
+    /// - Returns: the targets and the cause, as `3 targets (a:1, b:2, c:3), tcp/refused: …`, and the duration if it has ended.
     package func sentence(_ names: [String] = []) -> String {
         let names = (names.isEmpty ? targets.map(\.text) : names).prefix(3).joined(separator: ", ")
         let further = targetCount > 3 ? ", …" : ""

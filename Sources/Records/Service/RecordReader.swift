@@ -243,7 +243,9 @@ private struct Keys: Decodable {
     var pending: Bool?
     var initial: Bool?
     var incident: String?
+    var kind: String?
     var state: String?
+    var into: String?
     var from: String?
     var to: String?
     var scope: String?
@@ -279,7 +281,8 @@ private struct Keys: Decodable {
         else { return nil }
         let endpoints = (targets ?? []).compactMap { try? Endpoint($0) }
         return Incident(
-            id: incident, state: state, scope: scope, subject: Incident.Subject(kind, subject.name), cause: cause.cause,
+            id: incident, kind: self.kind.flatMap(Incident.Kind.init) ?? .fault, state: state, into: into, scope: scope,
+            subject: Incident.Subject(kind, subject.name), cause: cause.cause,
             targetCount: target_count ?? endpoints.count, targets: endpoints, began: clock.moment(from),
             ended: to.map(clock.moment), moment: clock.now)
     }

@@ -88,7 +88,8 @@ struct HistoryAnswers: Sendable {
         let range = question.period.range
         let target = try question.target.map { try self.target($0, reader) }
         let summaries = try reader.summaries(range, of: target?.number)
-        let incidents = try reader.incidents(range, of: target?.number, limit: 100_000).elements
+        // The other incident has the time of one that was merged with it.
+        let incidents = try reader.incidents(range, of: target?.number, limit: 100_000).elements.filter { $0.state != .merged }
         let longest = incidents.sorted { $0.length(until: moment) > $1.length(until: moment) }
         let outages =
             try target.map { [$0.number: Array(longest.prefix(ReportDocument.worst))] } ?? worst(longest, reader, range)

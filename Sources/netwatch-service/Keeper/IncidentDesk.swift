@@ -75,7 +75,11 @@ struct IncidentDesk: Sendable {
         lastNumber += 1
         let place = place(of: incident.id)
         let former = waiting[incident.id]?.incident ?? place.map { shown[$0].incident }
-        let isKnown = former.map { $0.state == incident.state && $0.targetCount == incident.targetCount } ?? false
+        let isKnown =
+            former.map {
+                $0.state == incident.state && $0.targetCount == incident.targetCount && $0.scope == incident.scope
+                    && $0.cause.isSameFailure(as: incident.cause)
+            } ?? false
         let deadline = waiting[incident.id]?.deadline ?? (isKnown ? nil : now + Self.limit)
         waiting[incident.id] = Waiting(incident: incident, targets: targets, number: lastNumber, deadline: deadline)
         if isKnown, let place { shown[place].targets.formUnion(targets) }
@@ -121,7 +125,7 @@ struct IncidentDesk: Sendable {
         // Open incidents stay, however many there are: the monitor limits them by its targets.
         var over = 0
         shown.removeAll { incident in
-            guard incident.incident.state == .over else { return false }
+            guard !incident.incident.isOpen else { return false }
             over += 1
             guard over > Board.recentIncidents else { return false }
             shownIDs.remove(incident.incident.id)
@@ -134,8 +138,8 @@ extension Incident {
     /// Returns the incident with other times.
     fileprivate func dated(from began: Moment, to ended: Moment?) -> Incident {
         Incident(
-            id: id, state: state, scope: scope, subject: subject, cause: cause, targetCount: targetCount, targets: targets,
-            members: members, began: began, ended: ended, moment: moment)
+            id: id, kind: kind, state: state, into: into, scope: scope, subject: subject, cause: cause, targetCount: targetCount,
+            targets: targets, members: members, began: began, ended: ended, moment: moment)
     }
 }
 

@@ -41,7 +41,10 @@ struct TargetHistory {
             if let incident = causes.incident(of: change) { states[incident.id] = change.state }
             return TargetDetail.StateChange(time: change.time, state: change.state, cause: causes.cause(of: change))
         }
-        let shown = try incidents(reader, number, span, limit: TargetDetail.outageLimit).elements
+        // The other incident has the time of one that was merged with it.
+        let shown = try incidents(reader, number, span, limit: TargetDetail.outageLimit).elements.filter {
+            $0.incident.state != .merged
+        }
         detail.outages = shown.map { TargetDetail.Outage($0, causes, states[$0.incident.id]) }
         detail.roundTrips = try roundTrips(reader, number, span, known: recent == span ? samples : nil)
         return detail

@@ -189,13 +189,15 @@ struct HistoryDocument: Hashable, Sendable {
         let value = incident.incident
         let (from, to) = (value.began.milliseconds, value.ended?.milliseconds)
         let length = to.map { "for \(TimeSpan.rough(.milliseconds($0 - from)))" } ?? "open"
+        let kind = value.kind == .flapping ? "flapping  " : ""
+        let end = value.state == .over || value.isOpen ? "" : ", \(value.stateSentence)"
         let count = value.targetCount == 1 ? "1 target" : "\(value.targetCount) targets"
         // The subject names a single target already.
         let further = value.targetCount > 3 ? ", …" : ""
         let list = value.subject.kind == .target || names.isEmpty ? "" : " (\(names.prefix(3).joined(separator: ", "))\(further))"
         let mark = incident.isRecorded ? "" : ", not recorded"
         let subject = value.subjectSentence(names)
-        return "\(Timestamp.text(milliseconds: from))  \(length)  \(subject)  \(count)\(list)  \(value.cause)\(mark)"
+        return "\(Timestamp.text(milliseconds: from))  \(length)  \(kind)\(subject)  \(count)\(list)  \(value.cause)\(end)\(mark)"
     }
 
     private static func line(_ event: TargetDetail.PathEvent) -> String {

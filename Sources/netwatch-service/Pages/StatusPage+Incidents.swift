@@ -96,7 +96,10 @@ extension StatusPage {
             } else {
                 clock.since(start)
             }
-        let mark: Markup = entry.isRecorded ? "" : " <em class=tag>not recorded</em>"
+        var mark: Markup = incident.kind == .flapping ? " <em class=tag>flapping</em>" : ""
+        if incident.state == .merged { mark += " <em class=tag>merged</em>" }
+        if incident.state == .removed { mark += " <em class=tag>target removed</em>" }
+        if !entry.isRecorded { mark += " <em class=tag>not recorded</em>" }
         return """
             <li class="\(state.style)">\(PageSymbol.state(state))<div><b><bdi>\(subject(incident))</bdi></b> \
             <span class=scope>\(incident.scope.phrase)</span>\(mark)<p>\(incident.cause.markup())</p>\
@@ -113,6 +116,7 @@ extension StatusPage {
         case .gateway: subject.name == nil ? "The gateway" : "Gateway \(name)"
         case .resolver: subject.name == nil ? "The name servers" : "Name server \(name)"
         case .hop: "Router \(name)"
+        case .host: "Host \(name)"
         case .target: name
         }
     }

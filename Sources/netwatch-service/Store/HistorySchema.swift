@@ -69,11 +69,15 @@ enum HistorySchema {
                     """)
         }
         migrator.registerMigration("3") { database in
-            // The group and the labels of targets, as JSON.
+            // The group and the labels of targets, as JSON. `kind` is that of an incident's subject; a `state` that is NULL follows from `ended`,
+            // as in the rows of earlier schemas.
             try database.execute(
                 sql: """
                     ALTER TABLE target ADD COLUMN target_group TEXT;
                     ALTER TABLE target ADD COLUMN labels TEXT;
+                    ALTER TABLE incident ADD COLUMN type TEXT NOT NULL DEFAULT 'fault';
+                    ALTER TABLE incident ADD COLUMN state TEXT;
+                    ALTER TABLE incident ADD COLUMN merged_into TEXT;
                     UPDATE meta SET value = 3 WHERE key = 'schema';
                     """)
         }
@@ -93,6 +97,13 @@ enum HistorySchema {
         if try !database.columns(in: "target").contains(where: { $0.name == "labels" }) {
             try database.execute(
                 sql: "CREATE TEMP VIEW target AS SELECT *, NULL AS target_group, NULL AS labels FROM main.target")
+        }
+        if try database.tableExists("incident"), try !database.columns(in: "incident").contains(where: { $0.name == "state" }) {
+            try database.execute(
+                sql: """
+                    CREATE TEMP VIEW incident AS
+                        SELECT *, 'fault' AS type, NULL AS state, NULL AS merged_into FROM main.incident
+                    """)
         }
         guard try !database.tableExists("members"), try database.tableExists("incident_target") else { return }
         try database.execute(

@@ -20,12 +20,11 @@ extension Incident {
         let texts = String(decoding: writer.bytes, as: UTF8.self)
         try database.execute(
             sql: """
-                INSERT OR REPLACE INTO incident (id, began, ended, scope, kind, name, cause, target_count, targets)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT OR REPLACE INTO incident (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
                 id, began, ended.map(Self.milliseconds), scope.rawValue, subject.kind.rawValue, subject.name,
-                CauseJSON.text(cause), targetCount, texts,
+                CauseJSON.text(cause), targetCount, texts, kind.rawValue, state.rawValue, into,
             ])
         try write(members.isEmpty ? try listedNumbers(database) : members, since: began, to: database)
     }
@@ -65,7 +64,7 @@ extension Incident {
     /// The latest time in milliseconds since 1970, in the year 2116. Differences of two moments then have no overflow.
     private static let timeLimit = Int64.max / 2_000_000
 
-    static let columns = "id, began, ended, scope, kind, name, cause, target_count, targets"
+    static let columns = "id, began, ended, scope, kind, name, cause, target_count, targets, type, state, merged_into"
 
     /// Reads a row of ``columns``; `nil` if its values are those of no incident.
     init?(_ row: Row) {
@@ -78,8 +77,11 @@ extension Incident {
             Moment(monotonicNanoseconds: 0, wallClockNanoseconds: min(max(time, 0), Self.timeLimit) * 1_000_000)
         }
         let ended = row.integer(2).map(moment)
+        // The end of an incident is also written without its state, when the next start finds it open.
+        let state = row.text(10).flatMap(State.init).flatMap { $0 == .open ? nil : $0 } ?? .over
         self.init(
-            id: id, state: ended == nil ? .open : .over, scope: scope, subject: Subject(kind, row.text(5)), cause: cause,
+            id: id, kind: row.text(9).flatMap(Kind.init) ?? .fault, state: ended == nil ? .open : state,
+            into: ended == nil ? nil : row.text(11), scope: scope, subject: Subject(kind, row.text(5)), cause: cause,
             targetCount: Int(clamping: count), targets: names.prefix(Self.listedTargets).compactMap { try? Endpoint($0) },
             began: moment(began), ended: ended, moment: ended ?? moment(began))
     }
@@ -90,8 +92,8 @@ extension Incident {
     func closed(at moment: Moment) -> Incident {
         let end = moment.wallClockNanoseconds < began.wallClockNanoseconds ? began : moment
         return Incident(
-            id: id, state: .over, scope: scope, subject: subject, cause: cause, targetCount: targetCount, targets: targets,
-            began: began, ended: end, moment: end)
+            id: id, kind: kind, state: .over, scope: scope, subject: subject, cause: cause, targetCount: targetCount,
+            targets: targets, began: began, ended: end, moment: end)
     }
 }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Reachability
 
-private let second: Int64 = 1_000_000_000
+private let second = IncidentTranscript.second
 
 /// Incidents with the numbers of all their targets, which the service records.
 @Suite struct IncidentMembersTests {

@@ -80,8 +80,9 @@ import Testing
         expectEqual(failure.cause(in: host.localState).evidence["silent_since"], .text("1970-01-01T12:01:06.000Z"))
         failure.beyond?.silentNetworks = 2
         #expect(detail(failure).hasSuffix(" since 12:01:06 UTC: the connection behind it is at fault"))
-        let key = IncidentKey(failure.cause(in: host.localState), of: try Endpoint("192.0.2.1:443"), isUnreachable: true)
-        #expect(key.subject == Incident.Subject(.gateway, "10.0.0.1") && key.scope == .path)
+        let cause = failure.cause(in: host.localState)
+        let suspect = IncidentSuspects(cause, of: try Endpoint("192.0.2.1:443"), .unreachable).shared.first
+        #expect(suspect?.subject == .init(.gateway, "10.0.0.1") && suspect?.scope == .path && suspect?.isProved == true)
     }
 
     @Test func `a witness behind the gateway proves that the server is at fault`() {

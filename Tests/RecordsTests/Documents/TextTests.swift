@@ -217,6 +217,13 @@ import Testing
                 "   +3.500s ✓ incident interface eth0  over  2 targets (192.0.2.0:22, 192.0.2.1:22), "
                     + "link/no-carrier: eth0 has no carrier after 2.5s"
             ])
+        // Nothing else says that a single target flaps.
+        expectEqual(
+            text(Samples.incident(1, kind: .flapping, subject: .init(.target, "192.0.2.0:22"), over: 3.5, into: "17-4")),
+            [
+                "   +3.500s ? incident target 192.0.2.0:22  merged into 17-4 (flapping)  1 target (192.0.2.0:22), "
+                    + "link/no-carrier: eth0 has no carrier after 2.5s"
+            ])
     }
 
     /// Returns the text of lines as words, without colors and margins.

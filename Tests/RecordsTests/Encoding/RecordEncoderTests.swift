@@ -77,16 +77,19 @@ import Testing
     @Test func `an incident has its subject, its cause, its first ten targets and their number`() {
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"incident","#
-            + #""incident":"1785672001000-3","state":"open","from":"2026-08-02T12:00:01.000Z","to":null,"scope":"local","#
+            + #""incident":"1785672001000-3","kind":"fault","state":"open","into":null,"from":"2026-08-02T12:00:01.000Z","to":null,"scope":"local","#
             + #""subject":{"kind":"interface","name":"eth0"},"cause":{"layer":"link","code":"no-carrier","#
             + #""detail":"eth0 has no carrier","evidence":{"flags":4099,"interface":"eth0"}},"target_count":2,"#
-            + #""targets":["192.0.2.0:22","192.0.2.1:22"],"recorded":null,"id":null,"name":null,"group":null,"labels":null}"#
+            + #""targets":["192.0.2.0:22","192.0.2.1:22"],"acknowledged":null,"recorded":null,"id":null,"name":null,"group":null,"labels":null}"#
         expectEqual(Samples.text(Samples.incident(2)), expected)
         let over = Samples.text(Samples.incident(5_000, subject: .init(.interface, nil), over: 61))
         #expect(over.contains(#""ts":"2026-08-02T12:01:01.000Z""#))
-        #expect(over.contains(#""state":"over","from":"2026-08-02T12:00:01.000Z""#))
+        #expect(over.contains(#""kind":"fault","state":"over","into":null,"from":"2026-08-02T12:00:01.000Z""#))
         #expect(over.contains(#""to":"2026-08-02T12:01:01.000Z""#) && over.contains(#""name":null"#))
         #expect(over.contains(#""target_count":5000"#) && over.contains(#""192.0.2.9:22"]"#))
+        let merged = Samples.text(Samples.incident(kind: .flapping, subject: .init(.host, "192.0.2.0"), over: 61, into: "17-4"))
+        #expect(merged.contains(#""kind":"flapping","state":"merged","into":"17-4","from""#))
+        #expect(merged.contains(#""subject":{"kind":"host","name":"192.0.2.0"}"#))
     }
 
     @Test func `resync and gap have their reasons`() {
@@ -126,7 +129,9 @@ import Testing
         ],
         .probe: ["target", "ok", "rtt_ms", "address", "phases_ms", "cause", "id", "name", "group", "labels"],
         .incident: [
-            "incident", "state", "from", "to", "scope", "subject", "cause", "target_count", "targets", "recorded",
+            "incident", "kind", "state", "into", "from", "to", "scope", "subject", "cause", "target_count", "targets",
+            "acknowledged",
+            "recorded",
             "id", "name", "group", "labels",
         ],
         .resync: ["reason"],

@@ -17,7 +17,9 @@ import Testing
         Samples.server(0, initial: true), Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused, at: 4),
         Samples.server(1, "https://a.example/", .unknown), Samples.server(0, "192.0.2.9:22", .degraded, at: 9),
         Samples.server(0, pending: Samples.refused, at: 10), Samples.server(1, "a:1", .unknown, pending: Samples.refused, at: 10),
-        Samples.incident(3), Samples.incident(12, over: 62), Samples.incident(1), .resync(.overrun, Samples.moment(2)),
+        Samples.incident(3), Samples.incident(12, over: 62), Samples.incident(1),
+        Samples.incident(2, kind: .flapping), Samples.incident(1, kind: .flapping, over: 9, into: "17-4"),
+        .resync(.overrun, Samples.moment(2)),
         .gap(from: Samples.moment(3), to: Samples.moment(60)),
     ]
 

@@ -114,6 +114,23 @@ import Testing
         }
     }
 
+    @Test(arguments: Incident.State.allCases, Incident.Kind.allCases)
+    func `the history has the state and the kind of an incident`(state: Incident.State, kind: Incident.Kind) throws {
+        let history = try TestHistory()
+        let (store, _) = try history.open()
+        var expected = try incident("1", over: state == .open ? nil : 5)
+        expected = Incident(
+            id: expected.id, kind: kind, state: state, into: state == .merged ? "2" : nil, scope: .server,
+            subject: .init(.host, "192.0.2.9"), cause: expected.cause, targetCount: 2, targets: [], began: expected.began,
+            ended: expected.ended, moment: expected.moment)
+        store.record(expected) {}
+        store.settle()
+        let found = try #require(try store.query { try $0.incidents(.min..<(.max)).elements.first })
+        #expect(found.state == state && found.kind == kind && found.into == expected.into)
+        #expect(found.subject == expected.subject && found.ended?.milliseconds == expected.ended?.milliseconds)
+        store.close()
+    }
+
     // MARK: The schema before
 
     /// Creates a history of the schema 1 with two targets, of which one has another text now, and an incident of both.
