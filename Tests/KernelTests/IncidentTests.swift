@@ -39,7 +39,8 @@ struct IncidentTests {
         try network.router.ip("link set lo up")
         let targets = (1...3).map { "192.0.2.\($0):9" }
         for target in targets { try network.router.ip("addr add \(target.dropLast(2))/32 dev lo") }
-        let observer = try ProgramObserver(watching: network.host.path, ["--fail-after", "1", "--interval", "1s"] + targets)
+        let observer = try ProgramObserver(
+            watching: network.host.path, ["--fail-after", "1", "--interval", "1s", "--open-after", "0"] + targets)
         // No server listens: each target is down for a reason of its own.
         var servers: Set<String> = []
         while servers.count < 3 { servers.insert(text(try incident(observer))) }
@@ -73,7 +74,8 @@ struct IncidentTests {
         let file = FileManager.default.temporaryDirectory.appending(path: "incidents-\(UUID().uuidString)").path
         defer { try? FileManager.default.removeItem(atPath: file) }
         let observer = try ProgramObserver(
-            watching: network.host.path, ["--count", "6", "--fail-after", "1", file, "10.1.0.254:9", "10.1.0.254:10"],
+            watching: network.host.path,
+            ["--count", "6", "--fail-after", "1", "--open-after", "0", file, "10.1.0.254:9", "10.1.0.254:10"],
             command: "record")
         var recorded: [[String: Any]] = [observer.hello]
         while let record = try observer.nextRecord() { recorded.append(record) }
@@ -108,7 +110,7 @@ struct IncidentTests {
         try expectEqual(status.wait(within: patience), 1, "\(status.ending)")
         #expect(status.output.contains("interface v0 has no usable IPv4 address"), "\(status.output)")
         try network.host.ip("link set lo up")
-        let other = try ProgramObserver(watching: network.host.path, ["192.0.2.1:9", "[::1]:9"])
+        let other = try ProgramObserver(watching: network.host.path, ["--open-after", "0", "192.0.2.1:9", "[::1]:9"])
         // The only incident is that of the other target.
         expectEqual(text(try incident(other)), "open tcp/refused target [::1]:9 server ×1")
     }

@@ -17,7 +17,7 @@ struct FlappingServers {
     /// The targets as a configuration.
     var configuration: String {
         let targets = (0..<count).map { "  - 127.0.0.1:\(Self.firstPort + $0)\n" }.joined()
-        return "interval: 500ms\nfail_after: 1\ntargets:\n\(targets)"
+        return "interval: 500ms\nfail_after: 1\nopen_after: 0s\ntargets:\n\(targets)"
     }
 
     private static let script = """

@@ -175,12 +175,12 @@ import Testing
     }
 
     @Test func `SIGTERM records the last results, and the next run continues after a gap`() throws {
-        let first = try start("interval: 200ms\ntargets: ['127.0.0.1:1']\n")
+        let first = try start("interval: 200ms\nopen_after: 0s\ntargets: ['127.0.0.1:1']\n")
         _ = try first.program.nextLine { $0.contains(#""recorded":true"#) }
         try first.program.signal(SIGTERM)
         try expectEqual(first.program.wait(), 128 + SIGTERM, "\(first.program.ending)")
         #expect(try first.program.remainingLines().allSatisfy { !$0.contains("failed") })
-        let second = try start("interval: 200ms\ntargets: ['127.0.0.1:1']\n")
+        let second = try start("interval: 200ms\nopen_after: 0s\ntargets: ['127.0.0.1:1']\n")
         let gap = try second.program.nextLine { $0.contains(#""type":"gap""#) }
         #expect(gap.contains(#""reason":"stopped""#))
         try second.program.signal(SIGTERM)

@@ -66,7 +66,7 @@ import Testing
         }
         for line in [
             "listen: 127.0.0.1:1 # --listen", "interval: 5s # n.yaml:1", "fail_after: 4 # NETWATCH_CONFIG_FAIL_AFTER",
-            "probe_timeout: 3s # default", "- db:5432 # TARGET",
+            "probe_timeout: 3s # default", "open_after: 20s # default", "- db:5432 # TARGET",
         ] { #expect(lines.contains(line), "\(line) in \(lines)") }
     }
 

@@ -40,6 +40,16 @@ package struct TimeSpan: Hashable {
         guard number > 0 else { throw ParseError(description: "must be above zero; \(Self.form)") }
         duration = .milliseconds(number * unitMilliseconds)
     }
+
+    /// Creates a duration that may be zero: `0`, `0s`, `20s`.
+    package init(allowingZero text: String) throws(ParseError) {
+        let zeros = text.prefix { $0 == "0" }
+        if !zeros.isEmpty, ["", "ms", "s", "m", "h"].contains(text.dropFirst(zeros.count)) {
+            duration = .zero
+        } else {
+            duration = try TimeSpan(text).duration
+        }
+    }
 }
 
 extension TimeSpan {

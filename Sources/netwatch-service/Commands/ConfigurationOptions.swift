@@ -34,6 +34,16 @@ struct ConfigurationOptions: ParsableArguments {
     @Option(parsing: .unconditional, help: ArgumentHelp("Successful probes in a row after which it is up.", valueName: "n"))
     var recoverAfter: String?
 
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The time that a failure lasts before an incident opens.", valueName: "duration"))
+    var openAfter: String?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("The time after an incident within which a further failure continues it.", valueName: "duration"))
+    var closeAfter: String?
+
     @Argument(help: ArgumentHelp("Also probe these targets.", valueName: "target"))
     var targets: [String] = []
 
@@ -53,6 +63,7 @@ struct ConfigurationOptions: ParsableArguments {
             ("--flush-every", "flush_every", flushEvery),
             ("--interval", "interval", interval), ("--probe-timeout", "probe_timeout", probeTimeout),
             ("--fail-after", "fail_after", failAfter), ("--recover-after", "recover_after", recoverAfter),
+            ("--open-after", "open_after", openAfter), ("--close-after", "close_after", closeAfter),
         ]
         sources.options = values.compactMap { option, key, value in value.map { (option, key, $0) } }
         sources.targets = TargetArguments.split(targets)

@@ -30,12 +30,7 @@ extension Configuration {
             return path
         }
         timeZone = reader.value(members["time_zone"], "time_zone", Self.timeZone)
-        if let interval = reader.duration(members["interval"], "interval", minimum: .milliseconds(10)) {
-            probes.interval = interval
-        }
-        if let timeout = reader.duration(members["probe_timeout"], "probe_timeout") { probes.timeout = timeout }
-        if let count = reader.number(members["fail_after"], "fail_after", in: 1...1_000) { probes.failAfter = count }
-        if let count = reader.number(members["recover_after"], "recover_after", in: 1...1_000) { probes.recoverAfter = count }
+        reader.pacing(members).apply(to: &probes)
         reader.readThresholds(members["thresholds"], "thresholds", into: &probes.quality)
         if let flushEvery = reader.duration(members["flush_every"], "flush_every", minimum: .seconds(1)) {
             self.flushEvery = flushEvery
@@ -145,10 +140,9 @@ extension ConfigurationReader {
         var classes: [String: Configuration.TargetClass] = [:]
         for member in map(node, "classes") {
             let name = "classes.\(Self.shown(member.key))"
-            let members = members(member.value, name, keys: ["interval", "probe_timeout", "bytes_per_day", "labels", "severity"])
+            let members = members(member.value, name, keys: TargetPacing.keys + ["bytes_per_day", "labels", "severity"])
             classes[member.key] = Configuration.TargetClass(
-                interval: duration(members["interval"], "\(name).interval", minimum: .milliseconds(10)),
-                probeTimeout: duration(members["probe_timeout"], "\(name).probe_timeout"),
+                pacing: pacing(members, "\(name)."),
                 bytesPerDay: number(members["bytes_per_day"], "\(name).bytes_per_day", in: 1...Int.max),
                 labels: labels(members["labels"], "\(name).labels"),
                 severity: severity(members["severity"], "\(name).severity"))

@@ -35,7 +35,7 @@ struct Configuration: Hashable, Sendable {
 
     static let keys = [
         "listen", "allowed_hosts", "socket", "state", "time_zone", "interval", "probe_timeout", "fail_after", "recover_after",
-        "severity",
+        "open_after", "close_after", "severity",
         "canary", "retention", "flush_every", "classes", "thresholds", "groups", "maintenance", "targets",
     ]
 
@@ -47,8 +47,7 @@ struct Configuration: Hashable, Sendable {
 
     /// Settings that several targets share.
     struct TargetClass: Hashable, Sendable {
-        var interval: Duration?
-        var probeTimeout: Duration?
+        var pacing = TargetPacing()
         /// The bytes that probes over one metered interface may use per day.
         var bytesPerDay: Int?
         /// The labels, to which those of a target are added.

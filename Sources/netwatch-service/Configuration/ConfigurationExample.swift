@@ -36,8 +36,10 @@ enum ConfigurationExample {
         #probe_timeout: 3s
         #fail_after: 2                     # failed probes after which a target is down
         #recover_after: 1
+        #open_after: 20s                   # the time that a failure lasts before it is an incident
+        #close_after: 0s                   # the time within which a further failure continues an incident
 
-        # Settings that several targets share by 'class: slow'.
+        # Settings that several targets share by 'class: slow'. A target may have them too.
         #classes:
         #  slow:
         #    interval: 5m

@@ -125,7 +125,7 @@ struct ConfigurationReader {
 
     mutating func duration(_ node: ConfigurationNode?, _ name: String, minimum: Duration = .milliseconds(1)) -> Duration? {
         value(node, name) { text in
-            let duration = try TimeSpan(text).duration
+            let duration = try (minimum == .zero ? TimeSpan(allowingZero: text) : TimeSpan(text)).duration
             guard duration >= minimum else { throw Invalid("the shortest is \(TimeSpan.exact(minimum))") }
             return duration
         }

@@ -7,7 +7,8 @@ struct ConfigurationText {
         let retention = Retention()
         return [
             (["listen"], "\(ListenAddress.standard)"), (["interval"], "10s"), (["probe_timeout"], "3s"), (["fail_after"], "2"),
-            (["recover_after"], "1"), (["retention", "size"], ByteSize.text(retention.size)),
+            (["recover_after"], "1"), (["open_after"], "20s"), (["close_after"], "0s"),
+            (["retention", "size"], ByteSize.text(retention.size)),
             (["retention", "samples"], "\(retention.samples)d"), (["retention", "hours"], "\(retention.hours)d"),
             (["retention", "days"], "\(retention.days)d"), (["flush_every"], "1h"), (["thresholds", "loss"], "20%"),
             (["thresholds", "rtt"], "none"), (["thresholds", "jitter"], "none"), (["thresholds", "window"], "20"),

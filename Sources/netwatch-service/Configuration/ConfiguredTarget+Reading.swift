@@ -32,10 +32,11 @@ struct NameList {
 }
 
 extension ConfigurationReader {
-    private static let targetKeys = [
-        "id", "name", "target", "group", "class", "labels", "severity", "thresholds", "family", "interface", "http", "tls",
-        "expect",
-    ]
+    private static let targetKeys =
+        [
+            "id", "name", "target", "group", "class", "labels", "severity", "thresholds", "family", "interface", "http", "tls",
+            "expect",
+        ] + TargetPacing.keys
 
     /// Reads a target: a map of keys, or the text of the target alone.
     mutating func target(_ node: ConfigurationNode, _ context: TargetContext) -> ConfiguredTarget? {
@@ -54,6 +55,7 @@ extension ConfigurationReader {
         target.id = value(members["id"], "id", Self.identifier)
         target.name = name(members["name"], "name")
         readMembership(members, context, into: &target)
+        pacing(members).apply(to: &target.settings)
         target.labels.merge(labels(members["labels"], "labels")) { $1 }
         let own = severity(members["severity"], "severity")
         target.severity =
@@ -97,8 +99,7 @@ extension ConfigurationReader {
         }
         target.className = name
         (target.labels, target.severity) = (settings.labels, settings.severity)
-        if let interval = settings.interval { target.settings.interval = interval }
-        if let timeout = settings.probeTimeout { target.settings.timeout = timeout }
+        settings.pacing.apply(to: &target.settings)
         if let bytes = settings.bytesPerDay { target.settings.metered.bytesPerDay = bytes }
     }
 

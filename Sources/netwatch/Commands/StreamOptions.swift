@@ -29,6 +29,7 @@ struct StreamOptions: ParsableArguments {
     @OptionGroup var targets: TargetOptions
     @OptionGroup var canary: CanaryOptions
     @OptionGroup var pacing: PacingOptions
+    @OptionGroup var incidents: IncidentOptions
     @OptionGroup var time: TimeOptions
     @OptionGroup var output: OutputOptions
 
@@ -51,14 +52,15 @@ struct StreamOptions: ParsableArguments {
     private var optionsOfMonitor: [(name: String, isGiven: Bool)] {
         MonitorOptions.list(network, targets, canary) + [
             ("--exec", hook != nil), ("--interval", pacing.interval != nil), ("--fail-after", pacing.failAfter != nil),
-            ("--recover-after", pacing.recoverAfter != nil), ("-v", output.verbose),
+            ("--recover-after", pacing.recoverAfter != nil), ("--open-after", incidents.openAfter != nil),
+            ("--close-after", incidents.closeAfter != nil), ("-v", output.verbose),
         ]
     }
 
     /// Runs the stream until it ends, and then ends the program.
     func run(recordingTo path: String? = nil) throws {
         let configuration = try network.configuration()
-        let settings = try pacing.settings(targets, network)
+        let settings = try incidents.applied(to: pacing.settings(targets, network))
         // The canary is the last target of the stream.
         let watched = try targets.endpoints(network).map { ($0, settings) } + [canary.target(settings, network)].compactMap { $0 }
         let includesProbes = output.verbose

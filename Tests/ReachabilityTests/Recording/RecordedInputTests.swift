@@ -10,7 +10,7 @@ import Testing
     private static let settings = ProbeSettings(
         interval: .milliseconds(250), timeout: .seconds(7), failAfter: 3, recoverAfter: 2, families: [.v6], interface: "eth0",
         quality: QualityLimits(loss: nil, roundTrip: .milliseconds(200), jitter: .microseconds(1_500), window: 7),
-        metered: MeteredLimits(intervalFactor: 3, bytesPerDay: 77))
+        metered: MeteredLimits(intervalFactor: 3, bytesPerDay: 77), openAfter: .milliseconds(1_500), closeAfter: .seconds(60))
 
     static let inputs: [MonitorInput] = {
         var inputs: [MonitorInput] = [
@@ -117,7 +117,7 @@ import Testing
         try expectEqual(JSONDecoder().decode(RecordedInput.self, from: other).input, .resolver(configuration))
     }
 
-    @Test func `a target of an earlier version has no limits of quality`() throws {
+    @Test func `a target of an earlier version has no limits of quality, and its failures are incidents at once`() throws {
         let settings = #"{"interval":1,"timeout":1,"failAfter":2,"recoverAfter":1,"families":[4]}"#
         let line = #"{"t":1,"w":2,"input":"target-added","target":0,"endpoint":"a:1","settings":\#(settings)}"#
         guard case .targetAdded(_, _, let read) = try JSONDecoder().decode(RecordedInput.self, from: Data(line.utf8)).input
@@ -127,6 +127,7 @@ import Testing
         }
         expectEqual(read.quality, QualityLimits(loss: nil))
         expectEqual(read.metered, MeteredLimits(intervalFactor: 1, bytesPerDay: nil))
+        #expect(read.openAfter == .zero && read.closeAfter == .zero)
     }
 
     @Test func `the layer of neighbors is spelled neighbor and not neighbour`() {

@@ -26,6 +26,8 @@ import Testing
             probe_timeout: 1s
             fail_after: 3
             recover_after: 2
+            open_after: 0
+            close_after: 1m
             flush_every: 10m
             canary: {url: "http://canary.example/204", status: 204, body: ^$}
             retention: {size: 512MiB, samples: 3d, hours: 30d, days: 365d}
@@ -44,6 +46,8 @@ import Testing
         expectEqual(configuration.probes.timeout, .seconds(1))
         expectEqual(configuration.probes.failAfter, 3)
         expectEqual(configuration.probes.recoverAfter, 2)
+        expectEqual(configuration.probes.openAfter, .zero)
+        expectEqual(configuration.probes.closeAfter, .seconds(60))
         expectEqual(configuration.probes.quality.loss, 0.05)
         expectEqual(configuration.probes.quality.roundTrip, .milliseconds(200))
         expectNil(configuration.probes.quality.jitter)
@@ -130,6 +134,30 @@ import Testing
         expectEqual(second.settings.tls.certificateDays, 30)
     }
 
+    @Test func `pacing of a target replaces that of its class, which replaces the general one`() throws {
+        let targets = try YAML.configuration(
+            """
+            interval: 20s
+            probe_timeout: 1s
+            fail_after: 3
+            recover_after: 4
+            open_after: 30s
+            close_after: 5s
+            classes: {slow: {interval: 5m, fail_after: 1, open_after: 0s, close_after: 2m}}
+            targets:
+              - a.example:1
+              - {target: b.example:1, class: slow}
+              - {target: c.example:1, class: slow, probe_timeout: 9s, fail_after: 7, recover_after: 2, open_after: 1s, close_after: 0}
+            """
+        ).targets.map(\.settings)
+        expectEqual(targets.map(\.interval), [.seconds(20), .seconds(300), .seconds(300)])
+        expectEqual(targets.map(\.timeout), [.seconds(1), .seconds(1), .seconds(9)])
+        expectEqual(targets.map(\.failAfter), [3, 1, 7])
+        expectEqual(targets.map(\.recoverAfter), [4, 4, 2])
+        expectEqual(targets.map(\.openAfter), [.seconds(30), .zero, .seconds(1)])
+        expectEqual(targets.map(\.closeAfter), [.seconds(5), .seconds(120), .zero])
+    }
+
     @Test func `files of a target are kept with their places`() throws {
         let target = try YAML.configuration(
             """
@@ -155,6 +183,10 @@ import Testing
         ),
         ("interval: 1ms", "f.yaml:1:11: interval '1ms': the shortest is 10ms"),
         ("interval: [1s]", "f.yaml:1:11: 'interval' must be a single value, and is a list"),
+        (
+            "open_after: 20",
+            "f.yaml:1:13: open_after '20': the unit is missing; write a whole number with ms, s, m or h, as in 250ms, 3s, 2m or 1h"
+        ),
         ("fail_after: 0", "f.yaml:1:13: fail_after '0': write a whole number from 1 to 1000"),
         (
             "listen: 0.0.0.0:9130",

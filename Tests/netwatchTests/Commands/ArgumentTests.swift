@@ -36,6 +36,7 @@ import Testing
         ("watch --count -1", "--count -1: must be at least 1"),
         ("watch --fail-after 0", "--fail-after 0: must be from 1 to 1000000"),
         ("watch --recover-after -1", "--recover-after -1: must be from 1 to 1000000"),
+        ("watch --open-after 20", "--open-after 20: the unit is missing; \(form)"),
         ("why -6 192.0.2.1:80", "target '192.0.2.1:80': is an IPv4 address, which -6 excludes"),
         ("probe -4 [2001:db8::1]:80", "target '[2001:db8::1]:80': is an IPv6 address, which -4 excludes"),
         ("watch -6 192.0.2.1:80", "target '192.0.2.1:80': is an IPv4 address, which -6 excludes"),
