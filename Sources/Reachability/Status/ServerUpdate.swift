@@ -22,7 +22,7 @@ public struct ServerUpdate: Hashable, Sendable {
         Moment(monotonicNanoseconds: values.value.sinceMonotonic, wallClockNanoseconds: values.value.sinceWallClock)
     }
     /// The time of the first failed probe that counts towards the present failure.
-    package var failureMoment: Moment { stateMoment }
+    package var failureMoment: Moment { failingSince ?? stateMoment }
     /// The address that answered, or the last one that was tried; `nil` if none was tried.
     public var address: IPAddress? { values.value.address }
     /// The interface over which the kernel routes to ``address``; `nil` if it is not known.

@@ -10,7 +10,7 @@ private final class InlineExecutor: TaskExecutor {
 }
 
 /// No lock is held while a waiting task is resumed, because an executor may run its code immediately, on the same thread.
-@Suite(.timeLimit(.minutes(1))) struct InlineExecutorTests {
+@Suite(.timeLimit(.minutes(20))) struct InlineExecutorTests {
     private let executor = InlineExecutor()
 
     private func drain(_ task: TransferTask, _ hasStarted: Signal) -> Task<Int, any Error> {

@@ -44,7 +44,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         expectEqual(data, pattern(size))
     }
 
-    @Test(.timeLimit(.minutes(2)), arguments: [0, 64 << 20])
+    @Test(.timeLimit(.minutes(20)), arguments: [0, 64 << 20])
     func `the response of an unread stream has the head while the body is endless, or fills the buffer`(size: Int64) async throws
     {
         let server = try TestServer { _ in
@@ -66,7 +66,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         await expectEqual(failure(task)?.code, .cancelled)
     }
 
-    @Test(.timeLimit(.minutes(2))) func `chunks that are read after the response begin with the first byte`() async throws {
+    @Test(.timeLimit(.minutes(20))) func `chunks that are read after the response begin with the first byte`() async throws {
         let server = try TestServer { request in
             request.path == "/cut"
                 ? StubResponse(body: .pattern(2_000_000)).cut(afterBodyBytes: 1_000_000) : StubResponse(body: .pattern(2_000_000))
@@ -86,7 +86,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         await expectEqual(failure(cut)?.code, .connectionLost)
     }
 
-    @Test(.timeLimit(.minutes(2))) func `canceling one of those who await a stream's response leaves it to the others`()
+    @Test(.timeLimit(.minutes(20))) func `canceling one of those who await a stream's response leaves it to the others`()
         async throws
     {
         let gate = try Gate()
@@ -104,7 +104,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         await expectEqual(drain(task).0, Data("onetwo".utf8))
     }
 
-    @Test(.timeLimit(.minutes(2))) func `a callback of a stream's value fails as misuse at once`() async throws {
+    @Test(.timeLimit(.minutes(20))) func `a callback of a stream's value fails as misuse at once`() async throws {
         let server = try TestServer { _ in StubResponse(body: StubBody([.bytes([1]), .wait(.forever)])).chunked() }
         let task = try localSession().streamTask(for: TransferRequest(url: server.url()))
         let code: HTTPSessionError.Code? = await withCheckedContinuation { continuation in

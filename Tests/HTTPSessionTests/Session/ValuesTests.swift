@@ -5,7 +5,7 @@ import HTTPSessionTestKit
 import Testing
 
 /// The methods that await the body and the response in one call.
-@Suite(.timeLimit(.minutes(1))) struct ValuesTests {
+@Suite(.timeLimit(.minutes(20))) struct ValuesTests {
     private let transport = ScriptedTransport()
 
     private func session() throws -> HTTPSessionManager {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import ReachabilityCompatibility
 
-@Suite(.timeLimit(.minutes(1))) struct NetworkReachabilityManagerTests {
+@Suite(.timeLimit(.minutes(20))) struct NetworkReachabilityManagerTests {
     private typealias Status = NetworkReachabilityManager.Status
 
     private let noCarrier = Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")

@@ -5,7 +5,7 @@ import ReachabilityTestKit
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ScriptedNetworkTests {
+@Suite(.timeLimit(.minutes(20))) struct ScriptedNetworkTests {
     private let noCarrier = Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier")
 
     @Test func `a scripted monitor has the published path at once, and its iterators return it next`() async {

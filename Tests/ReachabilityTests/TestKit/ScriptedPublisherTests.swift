@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 /// The order and the guarantees of a ``ScriptedNetwork``'s updates if several threads or callbacks publish.
-@Suite(.timeLimit(.minutes(2))) struct ScriptedPublisherTests {
+@Suite(.timeLimit(.minutes(20))) struct ScriptedPublisherTests {
     private static func path(_ name: String, _ index: UInt32 = 2) -> NetworkPath { .satisfied(over: .wired(name, index: index)) }
 
     @Test func `when publish returns, current is the publisher's update or a later one`() async {

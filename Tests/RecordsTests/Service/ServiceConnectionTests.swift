@@ -8,7 +8,7 @@ import Testing
 @testable import Records
 
 /// Documents of a service that does not answer as it should.
-@Suite(.timeLimit(.minutes(2))) struct ServiceConnectionTests {
+@Suite(.timeLimit(.minutes(20))) struct ServiceConnectionTests {
     private static let head = "HTTP/1.1 200 OK\r\n"
 
     @Test func `a document ends with its length, its last chunk, or its connection`() throws {

@@ -8,7 +8,7 @@ import Testing
 @testable import netwatch_service
 
 /// Files in the state directory that another program has made.
-@Suite(.timeLimit(.minutes(2))) struct StateFileTests {
+@Suite(.timeLimit(.minutes(20))) struct StateFileTests {
     private let noon = TestHistory.noon
 
     /// Puts a file of another kind at a path.
