@@ -8,6 +8,13 @@ package struct TargetNames: Hashable, Sendable {
 
     package init() {}
 
+    /// Creates the names of targets. Only the texts of those that have a name take memory.
+    package init(_ targets: some Collection<(name: String?, text: String)>) {
+        for (name, text) in targets where name != nil { add(name, of: text) }
+        guard !names.isEmpty else { return }
+        for (name, text) in targets where name == nil && names[text] != nil { add(name, of: text) }
+    }
+
     /// Adds a target. - Parameter name: the name; `nil` for a target without one.
     package mutating func add(_ name: String?, of endpoint: Endpoint) { add(name, of: endpoint.text) }
 

@@ -7,7 +7,8 @@ package struct RecordReader {
     /// The header of the stream; `nil` before its first record.
     package private(set) var header: StreamHeader?
     private var targets: [String: TargetID] = [:]
-    /// The names of the targets by their texts.
+    /// The last name and text of each target, by its identifier or its text.
+    private var descriptions: [String: (name: String?, text: String)] = [:]
     private var names = TargetNames()
     private let decoder = JSONDecoder()
 
@@ -21,12 +22,18 @@ package struct RecordReader {
             let seq = keys.seq, let event = event(keys, shared)
         else { return nil }
         let identity = keys.identity
-        if case .server(_, let update) = event { names.add(identity?.name, of: update.endpoint) }
+        if case .server(_, let update) = event { describe(identity?.id, identity?.name, update.endpoint.text) }
         var record = Record(
             event: event, seq: seq, superseded: keys.superseded ?? 0, isRecorded: keys.recorded, identity: identity,
             gapReason: keys.reason.flatMap(GapReason.init) ?? .suspend)
         if case .incident(let incident) = event { record.targetNames = names.names(of: incident) }
         return record
+    }
+
+    private mutating func describe(_ id: String?, _ name: String?, _ text: String) {
+        guard let former = descriptions.updateValue((name, text), forKey: id ?? text) else { return names.add(name, of: text) }
+        // A reload of the service has renamed the target.
+        if former != (name, text) { names = TargetNames(descriptions.values) }
     }
 
     private mutating func event(_ keys: Keys, _ shared: PathKeys) -> MonitorEvent? {

@@ -78,11 +78,10 @@ struct KeeperState: Sendable {
     private mutating func renumber() {
         placesAtMonitor = [:]
         placesInHistory = [:]
-        names = TargetNames()
+        names = TargetNames(targets.lazy.map { ($0.configured.name, $0.configured.endpoint.text) })
         for (place, target) in targets.enumerated() {
             placesAtMonitor[target.monitor] = place
             placesInHistory[target.number] = place
-            names.add(target.configured.name, of: target.configured.endpoint)
         }
     }
 

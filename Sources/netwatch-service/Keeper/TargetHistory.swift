@@ -31,7 +31,7 @@ struct TargetHistory {
         detail.pathEvents = try reader.pathEvents(interval, limit: TargetDetail.entryLimit).reversed().compactMap {
             .init(time: $0.time, record: $0.record)
         }
-        guard let number = try reader.targets().first(where: { $0.key == target.key })?.number else { return detail }
+        guard let number = try reader.number(ofTarget: target.key) else { return detail }
         let recent = max(interval.lowerBound, interval.upperBound - Self.day)..<interval.upperBound
         let samples = try self.samples(reader, number, recent)
         let known = try incidents(reader, number, recent, limit: Self.incidentLimit)

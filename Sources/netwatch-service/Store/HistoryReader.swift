@@ -145,6 +145,15 @@ final class HistoryReader: Sendable {
     /// All targets of the history, in the order of their numbers.
     func targets() throws(StoreError) -> [HistoryStore.Target] { try read(HistoryDatabase.targets) }
 
+    /// The number of the target with a key; `nil` if the history has none.
+    func number(ofTarget key: String) throws(StoreError) -> Int? {
+        try read { database in
+            let number = try Int64.fetchOne(
+                database, sql: "SELECT CAST(number AS INTEGER) FROM target WHERE key = ?", arguments: [key])
+            return number.flatMap { 0..<Int64(TurnCoder.targetLimit) ~= $0 ? Int($0) : nil }
+        }
+    }
+
     /// The time until which the history is recorded, in milliseconds since 1970; `nil` for an empty history.
     func lastAlive() throws(StoreError) -> Int64? {
         if let time = overlay?.time { return time.wall }

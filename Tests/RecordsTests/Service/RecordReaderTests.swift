@@ -59,22 +59,38 @@ import Testing
     @Test func `the text of a stream has the names of its targets, also in incidents`() throws {
         var reader = RecordReader()
         var lines = PlainLines(header: header, style: TextStyle())
-        func line(_ event: MonitorEvent, _ name: String? = nil) throws -> String {
-            let record = Record(event: event, identity: name.map { TargetIdentity(name: $0) })
+        func line(_ event: MonitorEvent, _ name: String? = nil, id: String? = nil) throws -> String {
+            let record = Record(event: event, identity: name.map { TargetIdentity(id: id, name: $0) })
             let read = reader.record(RecordEncoder(header: header).encode(record))
             return String(lines.line(try #require(read)).split(separator: " ", maxSplits: 1)[1])
         }
         _ = try line(Samples.hello)
         try expectEqual(
-            line(Samples.server(0, "192.0.2.0:22", .down, cause: Samples.refused), "The office"),
+            line(Samples.server(0, "192.0.2.0:22", .down, cause: Samples.refused), "The office", id: "office"),
             "target The office down tcp/refused: \(Samples.refused.detail)")
         _ = try line(Samples.server(1, "192.0.2.1:22"))
         #expect(try line(Samples.incident(2)).contains("2 targets (The office, 192.0.2.1:22), "))
         let subject = Incident.Subject(.target, "192.0.2.0:22")
         #expect(try line(Samples.incident(1, subject: subject)).contains("target The office open 1 target (The office), "))
+        // A reload renames it.
+        _ = try line(Samples.server(0, "192.0.2.0:22", .down, cause: Samples.refused), "The branch office", id: "office")
+        #expect(try line(Samples.incident(2)).contains("2 targets (The branch office, 192.0.2.1:22), "))
         // Two targets with one text: nobody knows which of them is meant.
         _ = try line(Samples.server(2, "192.0.2.0:22"), "Another one")
         #expect(try line(Samples.incident(1, subject: subject)).contains("target 192.0.2.0:22 open 1 target (192.0.2.0:22), "))
+    }
+
+    @Test(
+        arguments: [
+            ([("A", "a:1"), (nil, "b:1")], ["A", "b:1"]), ([(nil, "a:1"), (nil, "b:1")], ["a:1", "b:1"]),
+            ([(nil, "a:1"), ("A", "a:1")], ["a:1", "b:1"]), ([("A", "a:1"), ("A", "a:1"), ("B", "b:1")], ["A", "B"]),
+            ([("A", "a:1"), ("Other", "a:1")], ["a:1", "b:1"]),
+        ] as [([(name: String?, text: String)], [String])])
+    func `a text that several targets have stands for none of their names`(
+        targets: [(name: String?, text: String)], names: [String]
+    ) {
+        let found = TargetNames(targets)
+        expectEqual(["a:1", "b:1"].map { found.name(of: $0) }, names)
     }
 
     @Test func `a gap of the service is one in which it did not run`() throws {

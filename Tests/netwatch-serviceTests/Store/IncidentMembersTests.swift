@@ -179,6 +179,8 @@ import Testing
             try expectEqual(reader.members(.min..<(.max)), ["old": TargetSet([0])])
             try expectEqual(
                 reader.targets().map(\.names.identity), [TargetIdentity(name: "a"), TargetIdentity(id: "b", name: "b")])
+            try expectEqual(reader.number(ofTarget: "b"), 1)
+            try expectNil(reader.number(ofTarget: "c"))
             reader.close()
         }
     }
