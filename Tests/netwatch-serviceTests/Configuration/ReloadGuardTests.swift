@@ -52,7 +52,7 @@ import Testing
         [Signal(0, 1, 4, false), Signal(4, 1, 4, false), Signal(5, 1, 4, true)],
         // After it was applied, the next one needs two signals again.
         [Signal(0, 1, 4, false), Signal(6, 1, 4, true), Signal(12, 1, 4, false), Signal(18, 1, 4, true)],
-        // Other files, or another number of targets, begin anew.
+        // Other files, or another number of targets, restart the time.
         [Signal(0, 1, 4, false), Signal(6, 2, 4, false), Signal(8, 2, 4, false), Signal(11, 2, 4, true)],
         [Signal(0, 1, 4, false), Signal(6, 1, 3, false), Signal(11, 1, 3, true)],
         // So does a reload without a loss in between.
