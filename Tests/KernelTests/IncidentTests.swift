@@ -69,6 +69,50 @@ struct IncidentTests {
         }
     }
 
+    @Test func `a gateway that becomes silent is one incident of all its targets, into which the others are merged`() throws {
+        let network = try network()
+        try network.router.ip("link set lo up")
+        let addresses = ["192.0.2.1", "198.51.100.1", "203.0.113.1"]
+        var servers: [Server] = []
+        defer { for server in servers { server.close() } }
+        for address in addresses {
+            try network.router.ip("addr add \(address)/32 dev lo")
+            servers.append(try network.router.serve(at: address, port: 9))
+        }
+        let observer = try ProgramObserver(
+            watching: network.host.path,
+            ["--fail-after", "1", "--interval", "1s", "--open-after", "0"] + addresses.map { "\($0):9" })
+        var up: Set<String> = []
+        while up.count < 3, let record = try observer.nextRecord() {
+            if record["type"] as? String == "target", record["status"] as? String == "up" {
+                up.insert("\(record["target"] ?? "")")
+            }
+        }
+        // The router neither answers nor forwards. Its link has a carrier.
+        try network.router.ip("addr flush dev rv0")
+        var open: [String: String] = [:]
+        var merged: [String: String] = [:]
+        var count = 0
+        while count < 3 || open.count > 1 {
+            let record = try incident(observer)
+            let id = "\(record["incident"] ?? "")"
+            let subject = text(record).split(separator: " ").dropFirst(2).prefix(2).joined(separator: " ")
+            switch record["state"] as? String {
+            case "open":
+                open[id] = subject
+                if subject == "gateway 10.1.0.254" { count = record["target_count"] as? Int ?? 0 }
+            case "merged":
+                merged[id] = "\(record["into"] ?? "")"
+                open[id] = nil
+            default:
+                Issue.record("\(text(record))")
+                open[id] = nil
+            }
+        }
+        expectEqual(Array(open.values), ["gateway 10.1.0.254"])
+        #expect(merged.values.allSatisfy { open[$0] != nil }, "\(merged) into \(open)")
+    }
+
     @Test func `a recording with incidents replays to identical records`() throws {
         let network = try network()
         let file = FileManager.default.temporaryDirectory.appending(path: "incidents-\(UUID().uuidString)").path

@@ -66,7 +66,7 @@ import Testing
         #expect(found.count > 10_000 || (history.next == nil && history.incidents.count == found.count))
         let lost = recorded.filter { id, state in found[id] == nil || (state == "over" && found[id] == .some(nil)) }
         expectEmpty(lost, "\(lost.count) of \(recorded.count) recorded incidents are lost")
-        // The incidents that a kill interrupted were closed.
+        // Each target belongs to one incident, which a kill does not end.
         #expect(history.incidents.filter { $0.to == nil }.count <= servers.count)
 
         let gaps = history.gaps.filter { $0.reason == "stopped" }

@@ -192,6 +192,34 @@ import Testing
         #expect(try netwatch("history", "--csv").contains("tcp/refused"))
     }
 
+    @Test func `a restart and a reload leave an incident open, and a removed target ends it`() throws {
+        let targets = "open_after: 0s\ntargets: ['127.0.0.1:1', '127.0.0.1:2']\n"
+        let first = try start("interval: 200ms\n" + targets)
+        func incident(_ service: ServiceProgram, _ state: String) throws -> ServiceRecord {
+            try ServiceRecord(
+                service.program.nextLine { line in
+                    [#""type":"incident""#, #""recorded":true"#, #""state":"\#(state)""#, "127.0.0.1:1"].allSatisfy(line.contains)
+                })
+        }
+        let id = try #require(try incident(first, "open").incident)
+        try first.program.signal(SIGTERM)
+        _ = try first.program.wait()
+        let second = try start("interval: 200ms\n" + targets)
+        _ = try second.program.nextLine { $0.contains(#""status":"down""#) && $0.contains("127.0.0.1:1") }
+        // Other settings: the target is the same.
+        try write("interval: 300ms\n" + targets)
+        try second.program.signal(SIGHUP)
+        _ = try second.program.nextLine { $0.contains(#""status":"down""#) && $0.contains("127.0.0.1:1") }
+        let history = try JSONDecoder().decode(ServiceHistory.self, from: Data(try netwatch("history", "--json").utf8))
+        #expect(history.incidents.count == 2 && history.incidents.allSatisfy { $0.to == nil }, "\(history.incidents)")
+        #expect(history.incidents.contains { $0.incident == id }, "\(id) in \(history.incidents)")
+        try write("interval: 300ms\nopen_after: 0s\ntargets: ['127.0.0.1:2']\n")
+        try second.program.signal(SIGHUP)
+        try expectEqual(incident(second, "removed").incident, id)
+        try second.program.signal(SIGTERM)
+        _ = try second.program.wait()
+    }
+
     @Test func `one fault of 15 targets is an outage of each, on its page and in the report`() throws {
         // Without a route to other networks, all fail for one cause.
         let texts = (1...15).map { "192.0.2.\($0):80" }

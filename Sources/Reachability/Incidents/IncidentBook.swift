@@ -19,6 +19,7 @@ internal import Pacing
 ///   to the next one, from the time of their own first failure.
 /// - A flapping target is a member of an incident of the kind `flapping`, whether it fails now or not. It leaves it for a nearer
 ///   component only, so that one flapping gateway is one incident.
+/// - Incidents of an earlier process continue (``restore(_:at:)``): their targets are presumed to fail until their first result.
 /// - ``take(at:)`` returns what is to be published. An incident that ends before it has opened is not published.
 ///
 /// Each event takes constant or logarithmic time, and a step for each member that moves because a component is at fault now, or no longer.
@@ -98,8 +99,9 @@ struct IncidentBook: Sendable {
     }
 
     private struct Member: Sendable {
-        let id: TargetID
-        let endpoint: Endpoint
+        var id: TargetID
+        /// `nil` for a target that an earlier process has seen.
+        var endpoint: Endpoint?
         /// The last cause. A flapping target that is up has the cause of its last failure.
         var cause: Cause
         /// The components that the present failure accuses; `nil` for a flapping target that is up.
@@ -109,6 +111,8 @@ struct IncidentBook: Sendable {
         var opening: Int64
         var closeAfter: Int64
         var isFlapping: Bool
+        /// Whether only an earlier process, or the target's predecessor, has seen the failure.
+        var isPresumed = false
         /// The round in which its voice was counted (``Accused/round``); `nil` if it was not.
         var round: Int?
         /// Its incident; -1 for none yet.
@@ -198,8 +202,10 @@ struct IncidentBook: Sendable {
     ) {
         let now = moment ?? update.moment
         var turned: [Incident.Subject] = []
-        setAnswer(isFault ? update.answeringAddress : nil, of: id, &turned)
+        // Without a result, what is known of the target, or of the one that it replaces, holds.
+        if update.state != .unknown { setAnswer(isFault ? update.answeringAddress : nil, of: id, &turned) }
         let place = places[id]
+        if let place, update.state == .unknown, members[place]?.isPresumed == true { return }
         let failure = isFault && update.state != .up && update.state != .unknown ? update.cause : nil
         if failure != nil || isFault && update.isFlapping {
             fail(place ?? addMember(id, update, moment), update, failure, timing, at: now, &turned)
@@ -257,8 +263,10 @@ struct IncidentBook: Sendable {
     ) {
         guard var member = members[place] else { return }
         let former = member.suspects
-        if member.isFlapping, !update.isFlapping { member.first = update.failureMoment }
+        if member.isPresumed || member.isFlapping && !update.isFlapping { member.first = update.failureMoment }
+        member.isPresumed = false
         (member.isFlapping, member.closeAfter) = (update.isFlapping, timing.closeAfter)
+        member.endpoint = update.endpoint
         if let cause { member.cause = cause }
         member.suspects = cause.map { IncidentSuspects($0, of: update.endpoint, at: update.address, update.state) }
         let delay = member.isFlapping || member.suspects?.isCertain == true ? 0 : timing.openAfter
@@ -377,7 +385,7 @@ struct IncidentBook: Sendable {
         let suspect = member.suspects.map { suspects in
             suspects.shared.first { $0.isProved || accused[$0.subject]?.isAtFault == true } ?? suspects.last
         }
-        let subject = suspect?.subject ?? .init(.target, member.endpoint.text)
+        let subject = suspect?.subject ?? .init(.target, member.endpoint?.text)
         let key = Key(subject: subject, kind: member.isFlapping ? .flapping : .fault)
         if let former, key.kind == .flapping, former.kind == .flapping, former.subject != subject,
             former.subject.distance <= subject.distance
@@ -405,7 +413,7 @@ struct IncidentBook: Sendable {
             entries[slot]?.closeAfter = max(entry.closeAfter, member.closeAfter)
         }
         if hasMembers { entries[slot]?.members.insert(member.id.number) }
-        list([member.endpoint], in: slot)
+        if let endpoint = member.endpoint { list([endpoint], in: slot) }
         if member.slot < 0 {
             members[place]?.counted = cause
             members[place]?.slot = slot
@@ -484,6 +492,61 @@ struct IncidentBook: Sendable {
         touch(slot)
     }
 
+    // MARK: Continuity
+
+    /// The time for which an incident of an earlier process stays open while there are no targets, in nanoseconds.
+    static let patience: Int64 = 86_400_000_000_000
+
+    /// Continues incidents of an earlier process. One whose targets are gone ends, or waits for others for ``patience``.
+    mutating func restore(_ open: [OpenIncident], at now: Moment) {
+        for restored in open {
+            let incident = restored.incident
+            let key = Key(subject: incident.subject, kind: incident.kind)
+            let cause = CauseKey(layer: incident.cause.layer, code: incident.cause.code, scope: incident.scope)
+            let age = now.wallClockNanoseconds.subtractingReportingOverflow(incident.began.wallClockNanoseconds).partialValue
+            var entry = Entry(key: key, began: now.advanced(by: .nanoseconds(-max(0, age))), present: (cause, incident.cause))
+            (entry.id, entry.targets, entry.count) = (incident.id, incident.targets, incident.targetCount)
+            // Earlier versions had several incidents of one component.
+            let targets = current[key] == nil ? restored.targets.filter { places[$0] == nil } : []
+            if hasMembers { entry.members = TargetSet(targets.map(\.number)) }
+            entry.published = (entry.count, entry.members.count, cause)
+            let waits = targets.isEmpty && restored.waits && current[key] == nil
+            if targets.isEmpty { entry.end = current[key] == nil ? .removed(now) : .over(now) }
+            let slot = store(entry)
+            if current[key] == nil { current[key] = slot }
+            for id in targets { presume(id, in: slot, cause) }
+            if waits {
+                closings.set(slot, due: now.monotonicNanoseconds.addingSaturated(Self.patience))
+            } else {
+                touch(slot)
+            }
+        }
+    }
+
+    private mutating func presume(_ id: TargetID, in slot: Int, _ cause: CauseKey) {
+        guard let entry = entries[slot] else { return }
+        var member = Member(
+            id: id, endpoint: nil, cause: entry.present.cause, suspects: nil, first: entry.began, opening: .min, closeAfter: 0,
+            isFlapping: entry.key.kind == .flapping)
+        (member.isPresumed, member.slot, member.counted) = (true, slot, cause)
+        places[id] = members.count
+        members.append(member)
+        add(1, cause, entry.present.cause, to: slot)
+    }
+
+    /// Gives the place of a target to another one, which replaces it with other settings and is presumed to fail as it did.
+    mutating func replace(_ id: TargetID, by other: TargetID) {
+        if let address = answering.removeValue(forKey: id) { answering[other] = address }
+        guard let place = places.removeValue(forKey: id), let member = members[place] else { return }
+        places[other] = place
+        members[place]?.id = other
+        members[place]?.isPresumed = true
+        for suspect in member.suspects?.shared ?? [] where accused[suspect.subject]?.supporters.remove(id) != nil {
+            accused[suspect.subject]?.supporters.insert(other)
+        }
+        if hasMembers { entries[member.slot]?.members.insert(other.number) }
+    }
+
     // MARK: Limits of this process
 
     /// Opens an incident of this process's limits, which delay the probes of targets. Their updates do not show it.
@@ -517,7 +580,12 @@ struct IncidentBook: Sendable {
     // MARK: Incidents
 
     private mutating func addEntry(_ key: Key, _ causeKey: CauseKey, _ cause: Cause, at began: Moment) -> Int {
-        let entry = Entry(key: key, began: began, present: (causeKey, cause))
+        let slot = store(Entry(key: key, began: began, present: (causeKey, cause)))
+        current[key] = slot
+        return slot
+    }
+
+    private mutating func store(_ entry: Entry) -> Int {
         let slot: Int
         if let reused = freeEntries.popLast() {
             slot = reused
@@ -526,14 +594,13 @@ struct IncidentBook: Sendable {
             slot = entries.count
             entries.append(entry)
         }
-        current[key] = slot
         return slot
     }
 
     private mutating func discard(_ slot: Int) {
         guard let entry = entries[slot] else { return }
         if entry.isDeferred { deferredCount -= 1 }
-        current[entry.key] = nil
+        if current[entry.key] == slot { current[entry.key] = nil }
         closings.set(slot, due: nil)
         entries[slot] = nil
         freeEntries.append(slot)

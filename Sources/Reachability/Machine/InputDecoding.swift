@@ -24,6 +24,7 @@ extension MonitorInput {
         case .pollDue: .path(.pollDue)
         case .targetAdded(let id, let endpoint, let settings): .targetAdded(id, endpoint, settings)
         case .targetRemoved(let id): .targetRemoved(id)
+        case .targetReplaced(let id, let other): .targetReplaced(id, by: other)
         case .turnEnded: .turnEnded
         }
     }

@@ -35,6 +35,8 @@ package enum MonitorInput: Hashable, Sendable {
     case pollDue
     case targetAdded(TargetID, Endpoint, ProbeSettings)
     case targetRemoved(TargetID)
+    /// The first target is about to be removed, and the other one to be added in its place.
+    case targetReplaced(TargetID, by: TargetID)
     /// The turn has no more input, or a deadline is reached.
     case turnEnded
 }

@@ -18,6 +18,8 @@ package struct MonitorMachine: Sendable {
         case probeLimit(Int)
         case targetAdded(TargetID, Endpoint, ProbeSettings)
         case targetRemoved(TargetID)
+        /// A target is removed, and another one with other settings is added in its place.
+        case targetReplaced(TargetID, by: TargetID)
         case turnEnded
 
         /// Whether the event is a refusal to route a packet.
@@ -47,6 +49,7 @@ package struct MonitorMachine: Sendable {
 
     package private(set) var path: PathMachine
     private var incidents: IncidentBook
+    private var openIncidents: [OpenIncident]
     private var missingFamilies = MissingFamilies()
     private var index = TargetIndex()
     private(set) var fleet: Fleet
@@ -62,6 +65,7 @@ package struct MonitorMachine: Sendable {
     ///   - groupingLimit: the number of the targets' route queries from which they are shared.
     package init(_ configuration: MonitorConfiguration, mergeLimit: Int? = nil, groupingLimit: Int? = nil) {
         incidents = IncidentBook(hasMembers: configuration.publishesMembers)
+        openIncidents = configuration.openIncidents
         path = PathMachine(configuration, mergeLimit: mergeLimit ?? PathMachine.defaultMergeLimit)
         fleet = Fleet(groupingLimit: groupingLimit ?? RouteBook.defaultGroupingLimit)
     }
@@ -122,7 +126,10 @@ package struct MonitorMachine: Sendable {
         switch event {
         case .path(let event):
             switch event {
-            case .began(let seed, _): fleet.begin(seed: seed)
+            case .began(let seed, _):
+                fleet.begin(seed: seed)
+                incidents.restore(openIncidents, at: now)
+                openIncidents = []
             case .resumed: fleet.resumed()
             case .resolver: isChanged = true
             default: break
@@ -148,6 +155,9 @@ package struct MonitorMachine: Sendable {
         case .targetAdded(let id, let endpoint, let settings):
             if fleet.endpoint(of: id) == nil { index.add(id, endpoint) }
             fleet.add(id, endpoint, settings)
+            return []
+        case .targetReplaced(let id, let other):
+            incidents.replace(id, by: other)
             return []
         case .targetRemoved(let id):
             incidents.remove(id, at: now)

@@ -10,6 +10,8 @@ extension MonitorLoop {
     enum Command: Sendable {
         case add(TargetID, Endpoint, ProbeSettings)
         case remove(TargetID)
+        /// Removes a target, and adds another one in its place.
+        case replace(TargetID, by: TargetID, Endpoint, ProbeSettings)
         case lookup(LookupAnswer)
         case report(PassiveReport)
         case snapshot(@Sendable (Kernel.Snapshot?) -> Void)

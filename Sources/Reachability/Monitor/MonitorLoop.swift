@@ -249,6 +249,10 @@ final class MonitorLoop {
             switch command {
             case .add(let id, let endpoint, let settings): feed(.targetAdded(id, endpoint, settings))
             case .remove(let id): feed(.targetRemoved(id))
+            case .replace(let id, let other, let endpoint, let settings):
+                feed(.targetReplaced(id, by: other))
+                feed(.targetRemoved(id))
+                feed(.targetAdded(other, endpoint, settings))
             case .lookup(let answer): takeNames(answer)
             case .report(let report): feed(.passiveReport(report))
             case .snapshot(let body): body(machine.path.snapshot)
@@ -398,7 +402,7 @@ final class MonitorLoop {
             case .snapshot(let body): body(nil)
             case .inspect(_, let body): body(nil)
             case .follow(let follower): _ = follower(nil, [])
-            case .add, .remove, .lookup, .report, .followPath, .state, .stop: break
+            case .add, .remove, .replace, .lookup, .report, .followPath, .state, .stop: break
             }
         }
         prober.closeAll()

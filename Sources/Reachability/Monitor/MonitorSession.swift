@@ -77,6 +77,11 @@ package final class MonitorSession: MonitorSource {
     /// Removes a target. Its pending events may still follow.
     package func remove(_ id: TargetID) { mailbox.post(.remove(id)) }
 
+    /// Removes a target, and adds another one in its place: the same server with other settings, whose open incident continues.
+    package func replace(_ id: TargetID, by other: TargetID, _ endpoint: Endpoint, settings: ProbeSettings) {
+        mailbox.post(.replace(id, by: other, endpoint, settings))
+    }
+
     /// Passes the outcome of a connection that another part of the program made to the targets with its endpoint.
     package func report(_ report: PassiveReport) { mailbox.post(.report(report)) }
 

@@ -18,6 +18,8 @@ package struct MonitorConfiguration: Hashable, Sendable {
     /// Whether incidents have all their servers (``Incident/members``), and are also published if a further server belongs to one while
     /// the number of servers that it affects at the same time does not grow. Recordings do not have this setting.
     package var publishesMembers = false
+    /// Incidents of an earlier process, which continue. Recordings do not have this setting.
+    package var openIncidents: [OpenIncident] = []
 
     package init(
         namespace: NetworkNamespace? = nil, selection: Selection = .any, families: Set<IPAddress.Family> = [.v4, .v6]

@@ -16,7 +16,7 @@ extension RecordedInput: Codable {
     private enum Keys: String, CodingKey {
         case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep, limit
         case reply, bound, counters
-        case target, endpoint, settings, address, port, all, report
+        case target, by, endpoint, settings, address, port, all, report
     }
 
     /// An input of a kind that this version does not know.
@@ -99,6 +99,9 @@ extension RecordedInput: Codable {
                 try line.decode(RecordedSettings.self, forKey: .settings).settings
             )
         case "target-removed": input = .targetRemoved(TargetID(try line.decode(Int.self, forKey: .target)))
+        case "target-replaced":
+            input = .targetReplaced(
+                TargetID(try line.decode(Int.self, forKey: .target)), by: TargetID(try line.decode(Int.self, forKey: .by)))
         case "turn-ended": input = .turnEnded
         default: throw UnknownKindError()
         }
@@ -183,6 +186,10 @@ extension RecordedInput: Codable {
         case .targetRemoved(let id):
             try put("target-removed")
             try line.encode(id.number, forKey: .target)
+        case .targetReplaced(let id, let other):
+            try put("target-replaced")
+            try line.encode(id.number, forKey: .target)
+            try line.encode(other.number, forKey: .by)
         case .turnEnded: try put("turn-ended")
         }
     }

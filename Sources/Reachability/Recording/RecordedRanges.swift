@@ -50,6 +50,9 @@ extension RecordedInput {
         case .targetAdded(let id, _, _), .targetRemoved(let id):
             // The upper half of an attempt's number.
             try RecordedRanges.check("target", id.number, 0..<1 << 32)
+        case .targetReplaced(let id, let other):
+            try RecordedRanges.check("target", id.number, 0..<1 << 32)
+            try RecordedRanges.check("by", other.number, 0..<1 << 32)
         case .passiveReport(let report):
             guard case .success(_, let roundTrip) = report.outcome else { break }
             try RecordedRanges.check("rtt", roundTrip?.saturatingNanoseconds, RecordedRanges.nanoseconds)

@@ -28,9 +28,9 @@ struct IncidentDesk: Sendable {
     var deadline: Int64? { waiting.values.compactMap(\.deadline).min() }
 
     /// Shows incidents of earlier runs of the service, the newest first.
-    mutating func restore(_ incidents: [Incident]) {
-        shown = incidents.map { BoardIncident(incident: $0, isRecorded: true) }
-        shownIDs = Set(incidents.map(\.id))
+    mutating func restore(_ incidents: [BoardIncident]) {
+        shown = incidents
+        shownIDs = Set(incidents.map(\.incident.id))
     }
 
     /// Returns an incident with times of the history: it begins when readers have seen it begin, at the latest at the present time. If

@@ -318,7 +318,13 @@ final class KeeperLoop {
     /// Applies another configuration.
     private func change(to next: Loaded, _ difference: ConfigurationDifference, _ numbers: [Int], at now: Moment) {
         let former = (difference.removed + difference.changed.map(\.former)).map { parts.state.targets[$0].monitor }
-        for target in former { parts.session.remove(target) }
+        let replacements = difference.changed.map { _ in parts.session.newTarget() }
+        for place in difference.removed { parts.session.remove(parts.state.targets[place].monitor) }
+        for (pair, monitor) in zip(difference.changed, replacements) {
+            parts.session.replace(
+                parts.state.targets[pair.former].monitor, by: monitor, next.configuration.targets[pair.next].endpoint,
+                settings: next.settings[pair.next])
+        }
         // After the monitor's next turn, no report of these targets follows.
         if !former.isEmpty { parts.session.withState { [intake = parts.intake] _ in former.forEach(intake.remove) } }
         let added = difference.added.map { place in
@@ -326,13 +332,9 @@ final class KeeperLoop {
                 configured: next.configuration.targets[place], monitor: parts.session.newTarget(), number: numbers[place],
                 bars: TargetBars(parts.state.frame))
         }
-        let replacements = difference.changed.map { _ in parts.session.newTarget() }
         parts.state.change(to: next.configuration, difference, additions: added, replacements: replacements, at: now)
         for (place, target) in zip(difference.added, added) {
             parts.session.add(target.monitor, target.configured.endpoint, settings: next.settings[place])
-        }
-        for (pair, monitor) in zip(difference.changed, replacements) {
-            parts.session.add(monitor, next.configuration.targets[pair.next].endpoint, settings: next.settings[pair.next])
         }
         parts.store.set(next.configuration.retention)
         parts.loaded = next

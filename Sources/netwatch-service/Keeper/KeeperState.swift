@@ -150,7 +150,7 @@ struct KeeperState: Sendable {
     }
 
     /// Shows incidents of earlier runs of the service, the newest first.
-    mutating func restore(_ earlier: [Incident]) { incidents.restore(earlier) }
+    mutating func restore(_ earlier: [BoardIncident]) { incidents.restore(earlier) }
 
     private mutating func add(_ result: HistoryRecorder.Result) {
         guard let place = placesAtMonitor[TargetID(result.target)] else { return }

@@ -13,6 +13,8 @@ final class OpenedHistory: Sendable {
     /// The state with which the keeper begins; `nil` once it has taken it, so that the memory is released.
     private let beginning: Locked<Beginning?>
     private let follower: Locked<Follower>
+    /// The incidents that the former run left open, with the targets of the configuration, which have their places as numbers.
+    let openIncidents: [OpenIncident]
 
     /// The state of the history at the start of the service.
     private struct Beginning: Sendable {
@@ -22,7 +24,7 @@ final class OpenedHistory: Sendable {
         var bars: [Int: TargetBars]
         var frame: BarFrame
         var recorder: HistoryRecorder
-        var incidents: [Incident]
+        var incidents: [BoardIncident]
         var gap: Range<Int64>?
     }
 
@@ -62,19 +64,21 @@ final class OpenedHistory: Sendable {
         var calendar = DayCalendar(offset: offset)
         let frame = BarFrame(at: recorder.now, in: &calendar)
         let numbers = try Self.numbers(of: configuration, store)
-        var (bars, incidents): ([Int: TargetBars], [Incident])
+        let past: Past
         do throws(StoreError) {
             let reader = try Self.reader(StateDirectory(path: path), calendar, store)
             defer { reader.close() }
-            (bars, incidents) = try reader.run(until: nil) { try Self.read($0, frame) }
+            past = try reader.run(until: nil) { try Self.read($0, frame) }
         } catch { throw Failure(error) }
-        // The history ends those of the former run later if it cannot be written now.
-        let end = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: (last ?? now.wall) &* 1_000_000)
-        incidents = incidents.map { $0.state == .open ? $0.closed(at: end) : $0 }
+        let open = recovered.interrupted
+        openIncidents = Self.openIncidents(open, past.members, numbers: numbers)
+        let known = Set(open.map(\.id))
+        let incidents = open.map { BoardIncident(incident: $0, isRecorded: true, targets: past.members[$0.id] ?? TargetSet()) }
+            .joined(with: past.incidents.filter { !known.contains($0.id) })
         beginning = Locked(
             Beginning(
-                ledgers: recovered.ledgers, numbers: numbers, bars: bars, frame: frame, recorder: recorder, incidents: incidents,
-                gap: gap))
+                ledgers: recovered.ledgers, numbers: numbers, bars: past.bars, frame: frame, recorder: recorder,
+                incidents: incidents, gap: gap))
     }
 
     /// Checks that no other service has the directory of the configuration, which may not exist yet.
@@ -139,9 +143,27 @@ final class OpenedHistory: Sendable {
             ? try HistoryReader(directory) : try HistoryReader(following: directory, calendar: calendar)
     }
 
-    /// Reads what the page shows of the past. The start is not bound to the time limit of the page's questions.
-    private static func read(_ reader: HistoryReader, _ frame: BarFrame) throws(StoreError) -> ([Int: TargetBars], [Incident]) {
-        (try bars(reader, frame), try reader.incidents(.min..<(.max), limit: Board.recentIncidents).elements)
+    /// What the page shows of the past, and the targets of open incidents.
+    private struct Past: Sendable {
+        var bars: [Int: TargetBars]
+        var incidents: [Incident]
+        var members: [String: TargetSet]
+    }
+
+    /// Reads the past. The start is not bound to the time limit of the page's questions.
+    private static func read(_ reader: HistoryReader, _ frame: BarFrame) throws(StoreError) -> Past {
+        Past(
+            bars: try bars(reader, frame), incidents: try reader.incidents(.min..<(.max), limit: Board.recentIncidents).elements,
+            // An incident that has ended is earlier than this.
+            members: try reader.members(.max - 1..<(.max)))
+    }
+
+    private static func openIncidents(_ open: [Incident], _ members: [String: TargetSet], numbers: [Int]) -> [OpenIncident] {
+        let places = Dictionary(zip(numbers, numbers.indices)) { first, _ in first }
+        return open.map { incident in
+            let targets = (members[incident.id] ?? TargetSet()).numbers.compactMap { places[$0] }.sorted()
+            return OpenIncident(incident, targets: targets.map { TargetID($0) }, waits: numbers.isEmpty)
+        }
     }
 
     private static func bars(_ reader: HistoryReader, _ frame: BarFrame) throws(StoreError) -> [Int: TargetBars] {

@@ -63,6 +63,7 @@ final class Service {
         let session: MonitorSession
         var monitored = MonitorConfiguration()
         monitored.publishesMembers = true
+        monitored.openIncidents = history.openIncidents
         do throws(MonitorError) {
             session = try MonitorSession(monitored, targets: targets, sink: intake.put)
         } catch { throw Failure(error) }

@@ -178,19 +178,6 @@ final class HistoryDatabase: Sendable {
         }
     }
 
-    /// Ends the incidents that are open, at a time. - Returns: the incidents as they were.
-    func closeIncidents(at time: Int64) throws(StoreError) -> [Incident] {
-        try write(.full) { database in
-            let open = try Self.openIncidents(database)
-            try Self.closeIncidents(at: time, database)
-            return open
-        }
-    }
-
-    static func closeIncidents(at time: Int64, _ database: Database) throws {
-        try database.execute(sql: "UPDATE incident SET ended = max(began, ?) WHERE ended IS NULL", arguments: [time])
-    }
-
     /// Reads the incidents that are open, the oldest first.
     static func openIncidents(_ database: Database) throws -> [Incident] {
         try Row.fetchAll(database, sql: "SELECT \(Incident.columns) FROM incident WHERE ended IS NULL ORDER BY began")

@@ -76,7 +76,7 @@ extension HistoryStore {
         }
     }
 
-    /// Moves the logs into the database, and closes what the end of the service left open.
+    /// Moves the logs into the database, and closes the states that the end of the service left open. Incidents stay open.
     private static func recover(
         _ database: HistoryDatabase, _ directory: StateDirectory, _ calendar: DayCalendar, _ settings: Settings,
         at now: ClockReading
@@ -92,7 +92,7 @@ extension HistoryStore {
         database.mergeWriteAheadLog()
         var lastAlive = result.time
         if lastAlive == nil { lastAlive = try database.read(ClockReading.init(lastIn:)) }
-        let interrupted = try database.closeIncidents(at: lastAlive?.wall ?? now.wall)
+        let interrupted = try database.read(HistoryDatabase.openIncidents)
         if let zone = settings.timeZone, try database.text("time_zone") != zone {
             try database.write { try HistoryDatabase.set("time_zone", zone, $0) }
         }
@@ -131,8 +131,7 @@ extension HistoryStore {
                         interrupted: try HistoryDatabase.openIncidents(database), notes: []),
                     identifier: UInt32(truncatingIfNeeded: try HistoryDatabase.number("id", database) ?? 0),
                     next: max(first, (generations.last ?? 0) + 1), kept: Dictionary(kept) { first, _ in first },
-                    pending: PendingRows(
-                        incidentEnd: lastAlive?.wall ?? now.wall, timeZone: settings.timeZone, firstNumber: entries.count))
+                    pending: PendingRows(timeZone: settings.timeZone, firstNumber: entries.count))
             }
         }
     }

@@ -74,7 +74,7 @@ final class HistoryStore: Sendable {
         var unrecordedUntil: Int64?
         /// Whether the machine has booted since ``lastAlive``. Otherwise the monotonic clocks can be compared.
         var hasBooted: Bool
-        /// The incidents that were open at ``lastAlive``. The history closes them at that time.
+        /// The incidents that were open at ``lastAlive``, the oldest first. They continue.
         var interrupted: [Incident]
         /// Facts for the log of the service, a line each: a damaged file was set aside, damaged blocks were left out.
         var notes: [String]

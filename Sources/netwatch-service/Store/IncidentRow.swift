@@ -77,23 +77,13 @@ extension Incident {
             Moment(monotonicNanoseconds: 0, wallClockNanoseconds: min(max(time, 0), Self.timeLimit) * 1_000_000)
         }
         let ended = row.integer(2).map(moment)
-        // The end of an incident is also written without its state, when the next start finds it open.
+        // Rows of earlier schemas have no state, and a withdrawal of the history can change an end.
         let state = row.text(10).flatMap(State.init).flatMap { $0 == .open ? nil : $0 } ?? .over
         self.init(
             id: id, kind: row.text(9).flatMap(Kind.init) ?? .fault, state: ended == nil ? .open : state,
             into: ended == nil ? nil : row.text(11), scope: scope, subject: Subject(kind, row.text(5)), cause: cause,
             targetCount: Int(clamping: count), targets: names.prefix(Self.listedTargets).compactMap { try? Endpoint($0) },
             began: moment(began), ended: ended, moment: ended ?? moment(began))
-    }
-}
-
-extension Incident {
-    /// Returns the incident with an end, which is not before its start.
-    func closed(at moment: Moment) -> Incident {
-        let end = moment.wallClockNanoseconds < began.wallClockNanoseconds ? began : moment
-        return Incident(
-            id: id, kind: kind, state: .over, scope: scope, subject: subject, cause: cause, targetCount: targetCount,
-            targets: targets, began: began, ended: end, moment: end)
     }
 }
 

@@ -2,8 +2,6 @@ import GRDB
 
 /// The rows that the database did not take because it could not be written. The next transaction that succeeds writes them first.
 struct PendingRows: Sendable {
-    /// The time at which the incidents end that the former run of the service left open; `nil` if they are closed.
-    var incidentEnd: Int64?
     /// The name of the zone of the days; `nil` if the database has it.
     var timeZone: String?
     /// The targets that have a number, or other names, since the database cannot be written.
@@ -11,7 +9,7 @@ struct PendingRows: Sendable {
     /// The lowest number that no target has in the logs of the former run. Their targets may have no rows: it was killed before them.
     var firstNumber = 0
 
-    var isEmpty: Bool { incidentEnd == nil && timeZone == nil && targets.isEmpty }
+    var isEmpty: Bool { timeZone == nil && targets.isEmpty }
 
     /// Gives numbers to targets. - Parameter known: the targets of the database.
     mutating func numbers(of wanted: [HistoryStore.TargetNames], _ known: [HistoryStore.Target]) -> [Int]? {
@@ -33,7 +31,6 @@ struct PendingRows: Sendable {
     }
 
     func write(to database: Database) throws {
-        if let incidentEnd { try HistoryDatabase.closeIncidents(at: incidentEnd, database) }
         if let timeZone { try HistoryDatabase.set("time_zone", timeZone, database) }
         for target in targets { try target.names.write(Int64(target.number), to: database) }
     }

@@ -53,7 +53,8 @@ import Testing
                 ProbeResult(
                     id: 2, errno: 111, call: "handshake",
                     reporter: .init(origin: 2, type: 3, code: 13, offender: IPAddress(v6: 0, 0xffff_0102_0304)))),
-            .resumed(nanosecondsAsleep: 1 << 50), .namespaceGone, .pollDue, .targetRemoved(TargetID(4)), .turnEnded,
+            .resumed(nanosecondsAsleep: 1 << 50), .namespaceGone, .pollDue, .targetRemoved(TargetID(4)),
+            .targetReplaced(TargetID(4), by: TargetID(9)), .turnEnded,
             .probeLimit(720), .counters(7, LinkCounters(received: .max, sent: 0)), .counters(0, nil),
             .searchReply(
                 Neighbor.Key(interface: 9, address: Net.gateway),
@@ -162,9 +163,10 @@ import Testing
                 case .counters: 19
                 case .passiveReport: 20
                 case .searchReply: 21
+                case .targetReplaced: 22
                 }
             })
-        expectEqual(kinds, Set(0...21))
+        expectEqual(kinds, Set(0...22))
     }
 
     @Test func `a datagram of random bytes is encoded and decodes to itself`() throws {

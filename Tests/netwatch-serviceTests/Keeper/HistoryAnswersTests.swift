@@ -304,10 +304,10 @@ import Testing
 
     private func incident(_ id: String, at time: Int64, until end: Int64? = nil) throws -> Incident {
         let endpoint = try Endpoint("a.example:1")
-        let incident = Incident(
-            id: id, scope: .server, subject: .init(.target, endpoint.text), cause: Cause(.tcp, .refused, detail: "refused"),
-            targets: [endpoint], from: Date(timeIntervalSince1970: Double(time) / 1_000))
-        return end.map { incident.closed(at: moment($0)) } ?? incident
+        return Incident(
+            id: id, state: end == nil ? .open : .over, scope: .server, subject: .init(.target, endpoint.text),
+            cause: Cause(.tcp, .refused, detail: "refused"), targetCount: 1, targets: [endpoint], began: moment(time),
+            ended: end.map(moment), moment: moment(end ?? time))
     }
 
     @Test func `an incident that the history does not have, or has in an earlier state, is shown as it is`() throws {

@@ -44,6 +44,30 @@ import Testing
         #expect(page.contains("1 incident of targets in maintenance") && page.contains("No incident is open now."))
     }
 
+    @Test func `an incident says that it flaps, was merged, or has lost its targets`() {
+        func incident(
+            _ id: String, kind: Incident.Kind = .fault, end: Incident.State = .over, into: String? = nil, isOpen: Bool = false
+        ) -> BoardIncident {
+            PageSamples.incident(
+                id, .server, .init(.host, "192.0.2.9"), PageSamples.refused, ["a:1", "b:1"], kind: kind, end: end, into: into,
+                from: PageSamples.now - 60_000, to: isOpen ? nil : PageSamples.now)
+        }
+        var board = PageSamples.board()
+        func tags() -> [Bool] {
+            let page = render(board)
+            #expect(page.contains("<bdi>Host 192.0.2.9</bdi>"))
+            return ["flapping", "merged", "target removed"].map { page.contains("<em class=tag>\($0)</em>") }
+        }
+        board.incidents = [incident("1", isOpen: true), incident("2")]
+        expectEqual(tags(), [false, false, false])
+        board.incidents = [incident("1", kind: .flapping, isOpen: true)]
+        expectEqual(tags(), [true, false, false])
+        board.incidents = [incident("1", end: .merged, into: "2")]
+        expectEqual(tags(), [false, true, false])
+        board.incidents = [incident("1", end: .removed)]
+        expectEqual(tags(), [false, false, true])
+    }
+
     @Test func `problems are before the groups, and a folded group is one line`() throws {
         let page = render(PageSamples.site)
         let order = [

@@ -123,12 +123,12 @@ enum PageSamples {
 
     static func incident(
         _ id: String, _ scope: Incident.Scope, _ subject: Incident.Subject, _ cause: Cause, _ targets: [String],
-        count: Int? = nil,
+        count: Int? = nil, kind: Incident.Kind = .fault, end: Incident.State = .over, into: String? = nil,
         from: Int64, to: Int64? = nil, isRecorded: Bool = true
     ) -> BoardIncident {
         BoardIncident(
             incident: Incident(
-                id: id, state: to == nil ? .open : .over, scope: scope, subject: subject, cause: cause,
+                id: id, kind: kind, state: to == nil ? .open : end, into: into, scope: scope, subject: subject, cause: cause,
                 targetCount: count ?? targets.count, targets: targets.map(endpoint), began: moment(from),
                 ended: to.map { moment($0) },
                 moment: moment(to ?? from)), isRecorded: isRecorded)

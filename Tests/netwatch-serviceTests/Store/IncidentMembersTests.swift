@@ -76,6 +76,8 @@ import Testing
         // After a restart, and after its removal.
         let (second, _) = try history.open(at: noon + 60_000)
         try expectEqual(incidents(second, of: 41), ["one"])
+        second.record(try incident("one", over: 5)) {}
+        second.settle()
         var retention = Retention()
         retention.days = 1
         try second.database.apply(retention, at: noon + 10 * 86_400_000)
