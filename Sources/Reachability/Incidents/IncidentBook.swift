@@ -16,7 +16,8 @@ internal import Pacing
 ///   cause of any target proves it.
 /// - When a component becomes at fault, its members leave the incidents of components that are farther away. An incident that loses its
 ///   last member so is merged: it ends, and names the other one. When a component is no longer at fault, members that still fail belong
-///   to the next one, from the time of their own first failure.
+///   to the next one, from the time of their own first failure. It opens after another `openAfter`: most of them recover with their next
+///   probe.
 /// - A flapping target is a member of an incident of the kind `flapping`, whether it fails now or not. It leaves it for a nearer
 ///   component only, so that one flapping gateway is one incident.
 /// - Incidents of an earlier process continue (``restore(_:at:)``): their targets are presumed to fail until their first result.
@@ -109,6 +110,8 @@ struct IncidentBook: Sendable {
         var first: Moment
         /// The time from which its incident is open, in nanoseconds.
         var opening: Int64
+        /// The time that its failure lasts before its incident opens, in nanoseconds.
+        var openAfter: Int64 = 0
         var closeAfter: Int64
         var isFlapping: Bool
         /// Whether only an earlier process, or the target's predecessor, has seen the failure.
@@ -270,6 +273,7 @@ struct IncidentBook: Sendable {
         if let cause { member.cause = cause }
         member.suspects = cause.map { IncidentSuspects($0, of: update.endpoint, at: update.address, update.state) }
         let delay = member.isFlapping || member.suspects?.isCertain == true ? 0 : timing.openAfter
+        member.openAfter = delay
         member.opening = member.first.monotonicNanoseconds.addingSaturated(delay)
         members[place] = member
         if former != member.suspects {
@@ -378,8 +382,13 @@ struct IncidentBook: Sendable {
 
     // MARK: Membership
 
-    /// Moves a member to the incident of the nearest component at fault. - Parameter isAtFault: whether one has become so.
-    private mutating func assign(_ place: Int, isAtFault: Bool = false, at now: Moment) {
+    /// Moves a member to the incident of the nearest component at fault.
+    ///
+    /// - Parameters:
+    ///   - place: the member.
+    ///   - isAtFault: whether a component is at fault now, or no longer; `nil` if the member has another cause.
+    ///   - now: the present time.
+    private mutating func assign(_ place: Int, isAtFault: Bool? = nil, at now: Moment) {
         guard let member = members[place] else { return }
         let former = member.slot < 0 ? nil : entries[member.slot]?.key
         let suspect = member.suspects.map { suspects in
@@ -397,8 +406,11 @@ struct IncidentBook: Sendable {
         if former == key { return recount(place, as: suspect == nil ? member.counted ?? cause : cause) }
         let slot = enter(key, place, cause)
         guard let former else { return }
+        if isAtFault == false {
+            members[place]?.opening = max(member.opening, now.monotonicNanoseconds.addingSaturated(member.openAfter))
+        }
         let isNearer = subject.distance < former.subject.distance || former.kind == .fault && key.kind == .flapping
-        leave(place, isAtFault || isNearer ? .merged(member.id, now) : .over(now))
+        leave(place, isAtFault == true || isNearer ? .merged(member.id, now) : .over(now))
         members[place]?.slot = slot
         members[place]?.counted = cause
         schedule(place)
@@ -507,7 +519,8 @@ struct IncidentBook: Sendable {
             var entry = Entry(key: key, began: now.advanced(by: .nanoseconds(-max(0, age))), present: (cause, incident.cause))
             (entry.id, entry.targets, entry.count) = (incident.id, incident.targets, incident.targetCount)
             // Earlier versions had several incidents of one component.
-            let targets = current[key] == nil ? restored.targets.filter { places[$0] == nil } : []
+            let known = current[key] == nil ? restored.targets.map { TargetID($0) } : []
+            let targets = known.filter { places[$0] == nil }
             if hasMembers { entry.members = TargetSet(targets.map(\.number)) }
             entry.published = (entry.count, entry.members.count, cause)
             let waits = targets.isEmpty && restored.waits && current[key] == nil

@@ -162,7 +162,7 @@ final class OpenedHistory: Sendable {
         let places = Dictionary(zip(numbers, numbers.indices)) { first, _ in first }
         return open.map { incident in
             let targets = (members[incident.id] ?? TargetSet()).numbers.compactMap { places[$0] }.sorted()
-            return OpenIncident(incident, targets: targets.map { TargetID($0) }, waits: numbers.isEmpty)
+            return OpenIncident(incident, targets: targets, waits: numbers.isEmpty)
         }
     }
 

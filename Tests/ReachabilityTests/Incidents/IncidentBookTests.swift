@@ -281,15 +281,19 @@ private let second = IncidentTranscript.second
         expectEqual(t.advance(by: 0).count, 1)
     }
 
-    @Test func `a target that still fails when the nearer incident ends opens its own, from its own first failure`() {
+    @Test func `a target that still fails after the nearer incident opens its own, from its own first failure`() {
         var t = T(timing: .init(openAfter: 20 * second))
         t.now = 5 * second
-        t.fail(0, T.oneNetwork)
+        for number in 0..<3 { t.fail(number, T.oneNetwork) }
         t.now = 10 * second
-        t.fail(1, T.silentGateway)
-        expectEqual(t.advance(by: 20), ["open 1 gateway 192.0.2.1 ×2 from 5"])
+        t.fail(3, T.silentGateway)
+        expectEqual(t.advance(by: 20), ["open 1 gateway 192.0.2.1 ×4 from 5"])
+        // The other targets recover with their next probes.
+        t.succeed(3)
+        expectEqual(t.advance(by: 10), ["over 1 gateway 192.0.2.1 ×4"])
         t.succeed(1)
-        expectEqual(t.advance(by: 0), ["over 1 gateway 192.0.2.1 ×2", "open 2 target a0:1 ×1 from 5"].sorted().reversed())
+        t.succeed(2)
+        expectEqual(t.advance(by: 10), ["open 2 target a0:1 ×1 from 5"])
     }
 
     @Test func `a target that fails for another cause stays apart from the gateway's incident`() {

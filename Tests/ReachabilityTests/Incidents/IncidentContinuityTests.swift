@@ -20,7 +20,7 @@ private let second = IncidentTranscript.second
                 targets: try targets.map { try Endpoint("a\($0):1") },
                 began: Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 900 * second), ended: nil,
                 moment: Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 900 * second)),
-            targets: targets.map { TargetID($0) }, waits: waits)
+            targets: Array(targets), waits: waits)
     }
 
     private let gateway = Incident.Subject(.gateway, "192.0.2.1")
