@@ -69,6 +69,45 @@ struct IncidentTests {
         }
     }
 
+    /// Reads until one incident is open, of this subject and with all targets. Others may only be merged into it.
+    private func awaitSingle(_ subject: String, targets: Int, _ observer: ProgramObserver) throws {
+        var open: [String: String] = [:]
+        var merged: [String: String] = [:]
+        var count = 0
+        while count < targets || open.count > 1 {
+            let record = try incident(observer)
+            let id = "\(record["incident"] ?? "")"
+            let found = text(record).split(separator: " ").dropFirst(2).prefix(2).joined(separator: " ")
+            switch record["state"] as? String {
+            case "open":
+                open[id] = found
+                if found == subject { count = record["target_count"] as? Int ?? 0 }
+            case "merged":
+                merged[id] = "\(record["into"] ?? "")"
+                open[id] = nil
+            default:
+                Issue.record("\(text(record))")
+                open[id] = nil
+            }
+        }
+        expectEqual(Array(open.values), [subject])
+        let last = open.keys.first
+        var heirs = Set(merged.values)
+        while let next = heirs.first(where: { merged[$0] != nil }) { heirs.remove(next) }
+        #expect(heirs.allSatisfy { $0 == last }, "\(merged) into \(open)")
+    }
+
+    private func awaitUp(_ count: Int, _ observer: ProgramObserver) throws {
+        var up: Set<String> = []
+        while up.count < count, let record = try observer.nextRecord() {
+            if record["type"] as? String == "target", record["status"] as? String == "up" {
+                up.insert("\(record["target"] ?? "")")
+            }
+        }
+    }
+
+    private static let atOnce = ["--fail-after", "1", "--interval", "1s", "--open-after", "0"]
+
     @Test func `a gateway that becomes silent is one incident of all its targets, into which the others are merged`() throws {
         let network = try network()
         try network.router.ip("link set lo up")
@@ -79,38 +118,30 @@ struct IncidentTests {
             try network.router.ip("addr add \(address)/32 dev lo")
             servers.append(try network.router.serve(at: address, port: 9))
         }
-        let observer = try ProgramObserver(
-            watching: network.host.path,
-            ["--fail-after", "1", "--interval", "1s", "--open-after", "0"] + addresses.map { "\($0):9" })
-        var up: Set<String> = []
-        while up.count < 3, let record = try observer.nextRecord() {
-            if record["type"] as? String == "target", record["status"] as? String == "up" {
-                up.insert("\(record["target"] ?? "")")
-            }
-        }
+        let observer = try ProgramObserver(watching: network.host.path, Self.atOnce + addresses.map { "\($0):9" })
+        try awaitUp(3, observer)
         // The router neither answers nor forwards. Its link has a carrier.
         try network.router.ip("addr flush dev rv0")
-        var open: [String: String] = [:]
-        var merged: [String: String] = [:]
-        var count = 0
-        while count < 3 || open.count > 1 {
-            let record = try incident(observer)
-            let id = "\(record["incident"] ?? "")"
-            let subject = text(record).split(separator: " ").dropFirst(2).prefix(2).joined(separator: " ")
-            switch record["state"] as? String {
-            case "open":
-                open[id] = subject
-                if subject == "gateway 10.1.0.254" { count = record["target_count"] as? Int ?? 0 }
-            case "merged":
-                merged[id] = "\(record["into"] ?? "")"
-                open[id] = nil
-            default:
-                Issue.record("\(text(record))")
-                open[id] = nil
-            }
-        }
-        expectEqual(Array(open.values), ["gateway 10.1.0.254"])
-        #expect(merged.values.allSatisfy { open[$0] != nil }, "\(merged) into \(open)")
+        try awaitSingle("gateway 10.1.0.254", targets: 3, observer)
+    }
+
+    @Test func `a host that vanishes behind a router is one incident of its ports`() throws {
+        let network = try network()
+        let far = try network.lab.host()
+        try network.lab.connect(network.router, "s0", far, "e0")
+        try network.router.ip("addr add 10.2.0.1/24 dev s0")
+        try network.router.ip("link set s0 up")
+        try network.router.set("ipv4.ip_forward", "1")
+        try far.ip("addr add 10.2.0.2/24 dev e0")
+        try far.ip("link set e0 up")
+        try far.ip("route add default via 10.2.0.1")
+        let servers = try [7, 9].map { try far.serve(at: "10.2.0.2", port: $0) }
+        defer { for server in servers { server.close() } }
+        let observer = try ProgramObserver(
+            watching: network.host.path, Self.atOnce + ["10.2.0.2:7", "10.2.0.2:9"])
+        try awaitUp(2, observer)
+        try far.ip("addr flush dev e0")
+        try awaitSingle("host 10.2.0.2", targets: 2, observer)
     }
 
     @Test func `a recording with incidents replays to identical records`() throws {
