@@ -210,9 +210,13 @@ import Testing
         try write("interval: 300ms\n" + targets)
         try second.program.signal(SIGHUP)
         _ = try second.program.nextLine { $0.contains(#""status":"down""#) && $0.contains("127.0.0.1:1") }
-        let history = try JSONDecoder().decode(ServiceHistory.self, from: Data(try netwatch("history", "--json").utf8))
-        #expect(history.incidents.count == 2 && history.incidents.allSatisfy { $0.to == nil }, "\(history.incidents)")
-        #expect(history.incidents.contains { $0.incident == id }, "\(id) in \(history.incidents)")
+        var incidents: [ServiceHistory.Incident] = []
+        try Self.await {
+            incidents = try JSONDecoder().decode(ServiceHistory.self, from: Data(try netwatch("history", "--json").utf8))
+                .incidents
+            return incidents.count == 2
+        }
+        #expect(incidents.allSatisfy { $0.to == nil } && incidents.contains { $0.incident == id }, "\(id) in \(incidents)")
         try write("interval: 300ms\nopen_after: 0s\ntargets: ['127.0.0.1:2']\n")
         try second.program.signal(SIGHUP)
         try expectEqual(incident(second, "removed").incident, id)

@@ -52,7 +52,15 @@ extension Fault {
             .beside(family.target(family.server, FaultNetwork.port + 1))
             // It asks about the one target only.
             .explained(.status("unreachable")),
-            // A queue that is full leaves the same evidence as a filter for the port.
+            .during(
+                "this machine drops all that arrives from the address, \(family.rawValue)", target,
+                expect: drop("input")
+            ) { try $0.client.filter(.input, "\(family.protocolName) saddr \(family.server) drop") },
+            .during(
+                "this machine drops all TCP that arrives, \(family.rawValue)", target,
+                expect: drop("input")
+            ) { try $0.client.filter(.input, "meta l4proto tcp drop") },
+            // A queue that is full leaves the same evidence as a filter for the port, but nothing is dropped before it.
             .fromStart(
                 "this machine's own server accepts no more connections, \(family.rawValue)", family.target(family.loopback),
                 expect: .down("tcp/timeout", ["host": "answered"], within: ExpectedVerdict.silent)

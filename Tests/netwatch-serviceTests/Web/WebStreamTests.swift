@@ -18,7 +18,8 @@ import Testing
             let targets = try (0..<3).map { _ in try client.event() }
             #expect(targets.map(\.type) == ["target", "target", "target"] && targets.map(\.id) == [nil, nil, "0"])
             let names = #""id":"office","name":null,"group":null,"labels":null"#
-            expectEqual(targets[0].data?.contains(#"\#(names),"pending":false,"flapping":false,"paused":false,"initial":true"#), true)
+            expectEqual(
+                targets[0].data?.contains(#"\#(names),"pending":false,"flapping":false,"paused":false,"initial":true"#), true)
             site.appendPath()
             site.change(2)
             let (path, change) = (try client.event(), try client.event())
