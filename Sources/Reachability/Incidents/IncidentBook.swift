@@ -185,7 +185,8 @@ struct IncidentBook: Sendable {
         return [openings.next, closings.next, growth].compactMap { $0 }.min()
     }
 
-    /// Returns the incident of a target, which has the number of its slot; `nil` if the target is no member. For tests.
+    /// Returns the subject, the kind and the identifier of a target's incident; `nil` if the target is no member. For tests. A pending
+    /// incident has no identifier.
     func subject(of id: TargetID) -> (subject: Incident.Subject, kind: Incident.Kind, id: String?)? {
         places[id].flatMap { members[$0] }.flatMap { entries[$0.slot] }.map { ($0.key.subject, $0.key.kind, $0.id) }
     }
@@ -448,7 +449,7 @@ struct IncidentBook: Sendable {
 
     private mutating func add(_ count: Int, _ key: CauseKey, _ cause: Cause, to slot: Int) {
         guard var entry = entries[slot] else { return }
-        // Without a copy of the entry's arrays.
+        // Otherwise its arrays were copied.
         entries[slot] = nil
         if entry.failing == 0 {
             entry.end = nil
@@ -558,6 +559,9 @@ struct IncidentBook: Sendable {
             accused[suspect.subject]?.supporters.insert(other)
         }
         if hasMembers { entries[member.slot]?.members.insert(other.number) }
+        for slot in changed {
+            if case .merged(id, let moment)? = entries[slot]?.end { entries[slot]?.end = .merged(other, moment) }
+        }
     }
 
     // MARK: Limits of this process
