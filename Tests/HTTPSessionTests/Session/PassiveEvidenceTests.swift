@@ -11,7 +11,7 @@ import Testing
     /// A monitor of a server that is not due again for an hour after its first probes.
     private func monitor(of server: SwitchedServer) async throws -> (PathMonitor, ServerMonitor) {
         let monitor = try PathMonitor()
-        let settings = ProbeSettings(interval: .seconds(3_600))
+        let settings = ProbeSettings(interval: .seconds(3_600), failAfter: 1)
         let watched = try ServerMonitor("\(server.host):\(server.port)", settings: settings, on: monitor)
         for await update in watched.updates where update.status.cause != nil {
             try #require(update.cause?.code == .refused)
