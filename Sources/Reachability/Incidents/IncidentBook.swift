@@ -273,6 +273,10 @@ struct IncidentBook: Sendable {
         member.endpoint = update.endpoint
         if let cause { member.cause = cause }
         member.suspects = cause.map { IncidentSuspects($0, of: update.endpoint, at: update.address, update.state) }
+        // A fault of this machine does not begin with the server's, nor the other way round.
+        if let former, let suspects = member.suspects, former.isCertain != suspects.isCertain {
+            member.first = update.failureMoment
+        }
         let delay = member.isFlapping || member.suspects?.isCertain == true ? 0 : timing.openAfter
         member.openAfter = delay
         member.opening = member.first.monotonicNanoseconds.addingSaturated(delay)

@@ -2,7 +2,7 @@ internal import ByteComparison
 internal import Glibc
 
 /// Counts the packets of one port that this machine drops itself. Its packet filter says nothing to the sender of a TCP segment that it drops, but the
-/// counters of the network namespace do (proc_pid_net(5), SNMP counters of the kernel): a burst of ``size`` SYN segments to the port leaves this difference.
+/// counters of the network namespace do (proc_pid_net(5), SNMP counters of the kernel): a burst of SYN segments to the port leaves this difference.
 ///
 /// | dropped at | counter |
 /// |---|---|
@@ -12,13 +12,17 @@ internal import Glibc
 /// | the server, or on the way | none |
 ///
 /// Other packets move the counters too. The first row is read around the calls of connect(2), and the others in the first ``window`` after them, which must
-/// have at least ``size`` drops, and the longer time after it fewer. One count alone proves nothing: ``FailureStreak`` needs two that agree.
+/// have at least as many drops as the burst has segments, and the longer time after it few. One count alone proves nothing: ``FailureStreak`` needs two that agree.
 struct DropCounter: ~Copyable {
-    /// The number of connections of a burst.
-    static let size = 8
-    /// The number of drops that a burst may cause: its own, and those of the questions and of the search that begin with it (``HopSearch``).
-    static let answers = size...4 * size
+    /// The numbers of connections of a burst, in turn. Two counts that agree have different ones, so that packets which come by themselves in bursts
+    /// of one size do not look like their answers.
+    static let sizes = [8, 24]
+    /// The maximum number of further drops while the answers arrive: those of the questions and of the search that begin with a burst (``HopSearch``).
+    static let others = 24
+    /// The number of drops after that time from which other packets are dropped all the time.
+    static let noise = 8
 
+    private let size: Int
     private let port: UInt16
     private let family: IPAddress.Family
     private var connections: [Int32] = []
@@ -27,26 +31,27 @@ struct DropCounter: ~Copyable {
     /// The counters at the end of the time in which answers to the burst arrive; `nil` before.
     private var middle: PacketCounters?
 
-    /// Sends the burst. - Returns: `nil` if the counters cannot be read, or a connection cannot be opened.
-    init?(_ query: HostQuery) {
+    /// Sends the burst of a size. - Returns: `nil` if the counters cannot be read, or a connection cannot be opened.
+    init?(_ query: HostQuery, size: Int) {
         guard let port = query.port, let before = PacketCounters.read(query.host.address.family) else { return nil }
         let address = query.host.address
         let destination = HopSearch.Destination(address, port: port)
         let zone = address.isLinkLocal ? query.host.interface : 0
         var opened: [Int32] = []
-        for _ in 0..<Self.size {
+        for _ in 0..<size {
             guard
                 let descriptor = HopLimitedSocket.open(destination, zone: zone, boundTo: query.isBound ? query.host.interface : 0)
             else { break }
             opened.append(descriptor)
         }
-        guard opened.count == Self.size, let after = PacketCounters.read(address.family) else {
+        guard opened.count == size, let after = PacketCounters.read(address.family) else {
             for descriptor in opened { Glibc.close(descriptor) }
             return nil
         }
         let sent = after.since(before)
-        (self.port, family, self.before, connections) = (port, address.family, before, opened)
-        isDroppedAtOutput = sent.requested == Self.size && sent.transmitted == 0
+        (self.size, self.port, family, self.before, connections) = (size, port, address.family, before, opened)
+        // The kernel may send another segment again meanwhile.
+        isDroppedAtOutput = (size...size + 4).contains(sent.requested &- sent.transmitted)
     }
 
     deinit { for descriptor in connections { Glibc.close(descriptor) } }
@@ -60,12 +65,13 @@ struct DropCounter: ~Copyable {
     consuming func finish() -> DropCount? {
         if isDroppedAtOutput { return DropCount(port, .output) }
         guard let middle, let end = PacketCounters.read(family) else { return nil }
-        return DropCount(port, Self.place(middle.since(before), then: end.since(middle)))
+        return DropCount(port, Self.place(of: size, middle.since(before), then: end.since(middle)))
     }
 
     /// Returns where the answers to a burst were dropped, by the counters of the time in which they arrive and of the time after it.
-    static func place(_ arrival: PacketCounters, then rest: PacketCounters) -> DropCount.Place? {
-        guard answers.contains(arrival.undelivered), rest.undelivered < size else { return nil }
+    static func place(of size: Int, _ arrival: PacketCounters, then rest: PacketCounters) -> DropCount.Place? {
+        let answers = size...size + others
+        guard answers.contains(arrival.undelivered), rest.undelivered < noise else { return nil }
         return answers.contains(arrival.reversePath) ? .reversePath : .input
     }
 }

@@ -45,6 +45,7 @@ struct HostProber: ~Copyable {
     /// The count of packets that this machine drops, and the query to which it belongs. There is one at a time.
     private var counter: DropCounter?
     private var counted: UInt64?
+    private var countNumber = 0
 
     deinit {
         for query in running.values { Self.close(query) }
@@ -68,8 +69,9 @@ struct HostProber: ~Copyable {
         guard running.count < limit else { return HostReply(.refused, errno: EMFILE) }
         let token = next
         if query.port != nil, counted == nil {
-            counter = DropCounter(query)
+            counter = DropCounter(query, size: DropCounter.sizes[countNumber % DropCounter.sizes.count])
             if counter != nil { counted = token }
+            countNumber += 1
         }
         if let refusal = open(query, on: loop, now: now) {
             if counted == token { _ = takeCount() }

@@ -233,7 +233,9 @@ extension TargetMachine {
         report(run, finding.cause, place, isProvisional: finding.isProvisional, &turn)
         failuresSinceSuccess = max(failuresSinceSuccess, failuresSinceSuccess &+ 1)
         // An interruption is one lost result, however many packets fell into it: loss means that packets are lost again and again.
-        if ending == .silence, run.levels == nil { recordQuality(nil, lost: 1) }
+        // Those of an outage are not the path's loss.
+        let isFailing = verdict.state == .down || verdict.state == .unreachable
+        if ending == .silence, run.levels == nil, !isFailing { recordQuality(nil, lost: 1) }
         _ = flaps.record(false)
         if verdict.fail(finding, start: schedule.countedStart, at: turn.time) {
             self.place = place

@@ -35,7 +35,7 @@ struct Finding: Hashable, Sendable {
 /// |---|---|---|
 /// | unknown, up, degraded | failure | ``pending``, and down or unreachable after `failAfter` counted failures of any cause, with the last cause |
 /// | down, unreachable | failure of another cause | the new cause after `failAfter` counted failures of that cause |
-/// | unreachable for a certain cause | another failure | its cause after `failAfter` failures of it, whenever they are |
+/// | unreachable for a certain cause | another failure | unknown, and ``pending`` |
 /// | any | certain failure (link, address, route, EPERM, this process's limits and files) | down or unreachable at once |
 /// | unknown, down, unreachable | success | up after `recoverAfter` counted successes; at once if the path has changed or the cause was certain |
 ///
@@ -126,6 +126,12 @@ struct Verdict: Hashable, Sendable {
     /// - Returns: whether this failure now determines the state and its cause.
     mutating func fail(_ finding: Finding, start: Int64, at now: Int64) -> Bool {
         let failure = finding.cause
+        // The certain cause is over, and nothing is known yet of what follows it.
+        if isCertain, !finding.isCertain, interval > 0 {
+            (state, cause, isCertain, counted, failingSince) = (.unknown, nil, false, 0, nil)
+        }
+        // What this machine determines is no earlier failure's continuation.
+        if finding.isCertain, !isCertain { failingSince = nil }
         let isSame = failure.isSameFailure(as: lastFailure)
         if lastFailure == nil { counted = 0 }
         if !isSame { equalFailures = 0 }
@@ -149,10 +155,9 @@ struct Verdict: Hashable, Sendable {
         return true
     }
 
-    /// Counts the present result if its row is empty, or if its probe began at least one interval after the last one that counted. A result after a
-    /// certain cause counts at once: the cause is over, and must be replaced.
+    /// Counts the present result if its row is empty, or if its probe began at least one interval after the last one that counted.
     private mutating func count(_ start: Int64) {
-        wasCounted = counted == 0 || isCertain || start >= lastCounted.addingSaturated(interval)
+        wasCounted = counted == 0 || start >= lastCounted.addingSaturated(interval)
         guard wasCounted else { return }
         counted = min(counted + 1, max(failAfter, recoverAfter))
         lastCounted = start

@@ -15,6 +15,7 @@ extension Fault {
         let family = FaultNetwork.Family.ipv4
         try $0.client.ip("route add \(family.server) via \(family.gateway(2)) dev v1 src \(family.client())")
     }
+    .explained(.none)
 
     private static let filterFaults = forFamilies { family in
         let target = family.target(family.server)

@@ -311,10 +311,12 @@ private let second = IncidentTranscript.second
         t.fail(0, T.silent, at: "198.51.100.7")
         expectEqual(t.advance(by: 20), ["open 1 target a0:1 ×1 from 0"])
         t.fail(0, T.noCarrier)
-        expectEqual(t.published(), ["open 2 interface eth0 ×1 from 0", "merged 1 target a0:1 ×1 into 2"])
-        // A component farther away is another fault.
+        // A fault of this machine does not begin with that of the server.
+        expectEqual(t.published(), ["open 2 interface eth0 ×1", "merged 1 target a0:1 ×1 into 2"])
+        // A component farther away is another fault, which must last.
         t.fail(0, T.silentGateway)
-        expectEqual(t.published().sorted(), ["open 3 gateway 192.0.2.1 ×1 from 0", "over 2 interface eth0 ×1"])
+        expectEqual(t.published(), ["over 2 interface eth0 ×1"])
+        expectEqual(t.advance(by: 20), ["open 3 gateway 192.0.2.1 ×1 from 20"])
     }
 
     // MARK: Opening and closing

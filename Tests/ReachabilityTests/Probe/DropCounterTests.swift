@@ -26,7 +26,14 @@ import Testing
         ] as [(PacketCounters, PacketCounters, DropCount.Place?)])
     func `answers were dropped if a burst, and only it, is missing`(
         _ arrival: PacketCounters, _ rest: PacketCounters, _ place: DropCount.Place?
-    ) { expectEqual(DropCounter.place(arrival, then: rest), place) }
+    ) { expectEqual(DropCounter.place(of: 8, arrival, then: rest), place) }
+
+    @Test func `packets that are dropped in bursts of one size are not the answers to bursts of two sizes`() {
+        for count in 0...60 {
+            let places = DropCounter.sizes.map { DropCounter.place(of: $0, Counters(received: count), then: Counters()) }
+            expectEqual(places == [.input, .input], (24...32).contains(count), "\(count)")
+        }
+    }
 
     @Test func `the files of the kernel are read by their names`() {
         let snmp = """

@@ -217,7 +217,9 @@ private struct Model {
         expect((update.failingSince != nil) == (update.pending != nil || isFailing), "a failure has a beginning")
         switch update.state {
         case .unknown:
-            expect(update.cause == nil && published?.state ?? .unknown == .unknown, "unknown is the initial state only")
+            expect(
+                update.cause == nil && published?.state ?? .unknown == .unknown || published?.cause?.isDeterminedHere == true,
+                "unknown follows nothing else")
         case .degraded: expect(update.cause != nil && update.roundTrip != nil, "degraded has a cause and a round trip")
         case .up:
             expect(update.cause == nil && update.roundTrip != nil && update.address != nil, "up has a round trip, not a cause")

@@ -96,11 +96,15 @@ import Testing
         expectEqual(t.fail(50), "down refused")
     }
 
-    @Test func `a certain cause that a failure contradicts is examined soon`() {
+    @Test func `a failure shows that a certain cause is over, and is counted itself`() {
         var t = T()
         expectEqual(t.fail(0, .noRoute, .route), "unreachable no-route")
-        expectEqual(t.fail(1), "unreachable no-route, confirm")
-        expectEqual(t.fail(1.1), "down refused")
+        expectEqual(t.fail(1), "unknown, refused, confirm")
+        expectEqual(t.verdict.failingSince, T.time(1))
+        expectEqual(t.fail(1.1), "unknown, refused")
+        expectEqual(t.fail(11), "down refused")
+        expectEqual(t.fail(12, .noRoute, .route), "unreachable no-route")
+        expectEqual(t.verdict.failingSince, T.time(12))
     }
 
     @Test func `a provisional failure counts, and decides nothing before another one`() {
