@@ -72,6 +72,18 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         expectEqual(streak.target.machine.verdict.state, .up)
     }
 
+    @Test func `the silent probes of an outage are no loss of the path`() throws {
+        var streak = try Streak()
+        streak.probe(at: 0)
+        _ = streak.target.at(1, .connected(1))
+        for time in [10_000, 13_100, 20_000, 30_000] as [Int64] { _ = streak.silent(at: time) }
+        expectEqual(streak.target.machine.verdict.state, .down)
+        streak.probe(at: 40_000)
+        expectEqual(streak.target.at(40_001, .connected(streak.attempt)).last, "up 192.0.2.1 eth0")
+        expectEqual(streak.target.machine.quality.lostCount, 0)
+        expectEqual(streak.target.machine.lossAtSuccess, 0)
+    }
+
     @Test func `a silent attempt is repeated until the target has failed`() throws {
         var streak = try Streak()
         streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
