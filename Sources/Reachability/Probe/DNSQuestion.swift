@@ -132,6 +132,7 @@ final class DNSQuestion {
             result.result = .noData
             noteAuthority(answer)
             guard let loop = NegativeAnswer.aliasLoop(in: answer) else { return }
+            // The records of a loop are an authority's.
             for index in exchanges.indices where exchanges[index].outcome == .answered {
                 (exchanges[index].aliasLoop, exchanges[index].isAuthoritative) = (loop, true)
             }

@@ -11,7 +11,7 @@ internal import Glibc
 /// | the reverse path | the same, and `IPReversePathFilter` has grown by as many |
 /// | the server, or on the way | none |
 ///
-/// Other packets move the counters too. The first row is read around the calls of connect(2), and the others in the first ``window`` after them, which must
+/// Other packets move the counters too. The first row is read around the calls of connect(2), and the others in the time in which the answers arrive, which must
 /// have at least as many drops as the burst has segments, and the longer time after it few. One count alone proves nothing: ``FailureStreak`` needs two that agree.
 struct DropCounter: ~Copyable {
     /// The numbers of connections of a burst, in turn. Two counts that agree have different ones, so that packets which come by themselves in bursts
@@ -97,7 +97,7 @@ struct PacketCounters: Hashable {
             forwarded: forwarded &- earlier.forwarded, reversePath: reversePath &- earlier.reversePath)
     }
 
-    /// Reads the counters of the namespace of this thread. - Returns: `nil` without /proc, or before Linux 6.6, which has no `OutTransmits`.
+    /// Reads the counters of the namespace of this thread. - Returns: `nil` without /proc, or from a kernel without `OutTransmits`.
     static func read(_ family: IPAddress.Family) -> PacketCounters? {
         let directory = "/proc/thread-self/net"
         switch family {

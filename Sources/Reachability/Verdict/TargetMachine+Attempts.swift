@@ -27,7 +27,7 @@ extension TargetMachine {
 
     /// Whether the verdict is that the target's host is silent.
     private var isHostSilent: Bool {
-        (verdict.state == .down || verdict.state == .unreachable)
+        verdict.isFailing
             && [.timeout, .hostUnreachable, .upstreamSilent].contains(verdict.cause?.code)
     }
 
@@ -234,8 +234,7 @@ extension TargetMachine {
         failuresSinceSuccess = max(failuresSinceSuccess, failuresSinceSuccess &+ 1)
         // An interruption is one lost result, however many packets fell into it: loss means that packets are lost again and again.
         // Those of an outage are not the path's loss.
-        let isFailing = verdict.state == .down || verdict.state == .unreachable
-        if ending == .silence, run.levels == nil, !isFailing { recordQuality(nil, lost: 1) }
+        if ending == .silence, run.levels == nil, !verdict.isFailing { recordQuality(nil, lost: 1) }
         _ = flaps.record(false)
         if verdict.fail(finding, start: schedule.countedStart, at: turn.time) {
             self.place = place

@@ -80,7 +80,8 @@ struct Verdict: Hashable, Sendable {
     /// result was a success.
     var pending: Cause? { isFailing ? nil : lastFailure }
 
-    private var isFailing: Bool { state == .down || state == .unreachable }
+    /// Whether the target is down or unreachable.
+    var isFailing: Bool { state == .down || state == .unreachable }
 
     /// Whether the next probe should start soon: there is no result yet, a counted failure needs its cause, or the last result contradicts a
     /// certain cause.
@@ -127,6 +128,7 @@ struct Verdict: Hashable, Sendable {
     mutating func fail(_ finding: Finding, start: Int64, at now: Int64) -> Bool {
         let failure = finding.cause
         // The certain cause is over, and nothing is known yet of what follows it.
+        // Without an interval every failure counts, and the next ones replace the cause at once.
         if isCertain, !finding.isCertain, interval > 0 {
             (state, cause, isCertain, counted, failingSince) = (.unknown, nil, false, 0, nil)
         }

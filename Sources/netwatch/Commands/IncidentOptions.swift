@@ -18,13 +18,8 @@ struct IncidentOptions: ParsableArguments {
     /// Returns settings with the times of incidents.
     func applied(to settings: ProbeSettings) throws(Failure) -> ProbeSettings {
         var settings = settings
-        settings.openAfter = try Self.duration("--open-after", openAfter) ?? settings.openAfter
-        settings.closeAfter = try Self.duration("--close-after", closeAfter) ?? settings.closeAfter
+        settings.openAfter = try TimeSpan.option("--open-after", openAfter, allowsZero: true) ?? settings.openAfter
+        settings.closeAfter = try TimeSpan.option("--close-after", closeAfter, allowsZero: true) ?? settings.closeAfter
         return settings
-    }
-
-    private static func duration(_ option: String, _ text: String?) throws(Failure) -> Duration? {
-        guard let text else { return nil }
-        do { return try TimeSpan(allowingZero: text).duration } catch { throw .usage("\(option) \(text)", error.description) }
     }
 }
