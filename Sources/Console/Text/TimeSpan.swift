@@ -43,6 +43,9 @@ package struct TimeSpan: Hashable {
 
     /// Creates a duration that may be zero: `0`, `0s`, `20s`.
     package init(allowingZero text: String) throws(ParseError) {
+        if text.first == "-", text.dropFirst().first?.isNumber ?? false {
+            throw ParseError(description: "must not be negative; \(Self.form)")
+        }
         let zeros = text.prefix { $0 == "0" }
         if !zeros.isEmpty, ["", "ms", "s", "m", "h"].contains(text.dropFirst(zeros.count)) {
             duration = .zero

@@ -19,6 +19,8 @@ import Testing
         ("watch --frobnicate", "watch: unknown option '--frobnicate'; see 'netwatch watch --help'"),
         ("watch --for", "watch: missing value for '--for <duration>'; see 'netwatch watch --help'"),
         ("watch --for 0s", "--for 0s: must be above zero; \(form)"),
+        ("watch --close-after -1s", "--close-after -1s: must not be negative; \(form)"),
+        ("watch --open-after ''", "--open-after '': not a duration; \(form)"),
         ("watch --for -1s", "--for -1s: must be above zero; \(form)"),
         ("watch --interval 1e9h", "--interval 1e9h: not a duration; \(form)"),
         ("wait --timeout 5", "--timeout 5: the unit is missing; \(form)"),
