@@ -22,7 +22,7 @@ package final class ContentDecoder {
     private static let bufferSize = 16 << 10
 
     private let stages: [Stage]
-    private let output = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferSize, alignment: 16)
+    private let output: UnsafeMutableRawBufferPointer
 
     /// A decoder for the values of Content-Encoding; `nil` for content as it is.
     package init?(_ values: [String]) throws(Failure) {
@@ -52,6 +52,8 @@ package final class ContentDecoder {
         // The last coding is decoded first.
         for (stage, source) in zip(stages, stages.dropFirst()) { stage.source = source }
         self.stages = stages
+        // Last: an initializer that ends before all values are set runs no deinit.
+        output = .allocate(byteCount: Self.bufferSize, alignment: 16)
     }
 
     deinit { output.deallocate() }
