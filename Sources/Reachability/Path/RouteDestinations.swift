@@ -123,16 +123,6 @@ extension Rule {
 }
 
 extension IPPrefix {
-    /// The first address of the network.
-    var first: IPAddress {
-        guard address.family == .v6 else {
-            return IPAddress(v4: UInt32(truncatingIfNeeded: address.low & (.max << (32 - UInt64(length)))))
-        }
-        // A shift by 64 bits gives 0.
-        let (high, low) = (min(UInt64(length), 64), length > 64 ? UInt64(length) - 64 : 0)
-        return IPAddress(v6: address.high & (.max << (64 - high)), address.low & (.max << (64 - low)))
-    }
-
     /// The first address after the network; `nil` at the end of the address space.
     var following: IPAddress? {
         let first = self.first

@@ -201,6 +201,18 @@ public struct IPPrefix: Hashable, Sendable, Comparable, CustomStringConvertible 
     }
 }
 
+extension IPPrefix {
+    /// The first address of the network.
+    var first: IPAddress {
+        guard address.family == .v6 else {
+            return IPAddress(v4: UInt32(truncatingIfNeeded: address.low & (.max << (32 - UInt64(length)))))
+        }
+        // A shift by 64 bits gives 0.
+        let (high, low) = (min(UInt64(length), 64), length > 64 ? UInt64(length) - 64 : 0)
+        return IPAddress(v6: address.high & (.max << (64 - high)), address.low & (.max << (64 - low)))
+    }
+}
+
 extension IPAddress {
     /// The network whose hosts are usually reached over the same way: the /24 of an IPv4 address, the /64 of an IPv6 address.
     var network: IPPrefix {
