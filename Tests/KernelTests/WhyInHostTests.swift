@@ -168,7 +168,9 @@ struct WhyInHostTests {
         #expect(
             why.sentence.contains(": the gateway 10.1.0.254 does not answer on its link (neighbor/gateway-silent"),
             "\(why.sentence)")
-        expectEqual(evidence(why.document, "neighbor")["neighbor_state"] as? String, "FAILED")
+        // The kernel asks again for a neighbor that has failed.
+        let state = evidence(why.document, "neighbor")["neighbor_state"] as? String
+        #expect(["FAILED", "INCOMPLETE"].contains(state), "\(state ?? "none")")
     }
 
     @Test func `the targets of a file have a diagnosis each, and the worst decides the exit code`() throws {

@@ -31,7 +31,8 @@ import Testing
         at time: Int64
     ) throws -> TLSHandshakeFacts {
         let server = try MemoryServer(leaf, chain: chain ?? [certificates.intermediate])
-        let client = try TLSClient(context: context, serverName: name, verificationTime: time)
+        let client = try TLSClient(
+            context: context, serverName: name, verificationTime: time, nanosecondsSpent: patientStart)
         converse(client, server)
         expectEqual(client.state, .established)
         return client.facts

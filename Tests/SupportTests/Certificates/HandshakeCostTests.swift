@@ -19,7 +19,8 @@ import Testing
     ) throws -> (client: TLSClient, last: [UInt8]) {
         var settings = try SupportTests.settings()
         settings.isInsecure = isInsecure
-        let client = try TLSClient(context: TLSClientContext.of(settings), serverName: "a.test")
+        let client = try TLSClient(
+            context: TLSClientContext.of(settings), serverName: "a.test", nanosecondsSpent: patientStart)
         let server = try MemoryServer(leaf, chain: chain, server)
         var (toServer, last) = (client.start(), [UInt8]())
         for _ in 0..<20 where !toServer.isEmpty {

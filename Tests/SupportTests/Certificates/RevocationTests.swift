@@ -28,7 +28,8 @@ import Testing
         let trusted = try (authorities ?? [certificates.root]).map { try $0.pem }.joined()
         let settings = try TLSClientSettings.reading(
             authorities: (Data(trusted.utf8), "authorities"), revocationLists: (Data(text.utf8), "lists"))
-        let client = try TLSClient(context: TLSClientContext.of(settings), serverName: "a.test")
+        let client = try TLSClient(
+            context: TLSClientContext.of(settings), serverName: "a.test", nanosecondsSpent: patientStart)
         let chain = chain ?? [certificates.leaf, certificates.intermediate]
         converse(client, try MemoryServer(chain[0], chain: Array(chain.dropFirst())))
         let cause = causeOf(client)

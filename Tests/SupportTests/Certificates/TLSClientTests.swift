@@ -17,7 +17,8 @@ import Testing
         _ settings: TLSClientSettings? = nil, name: String = "a.test", protocols: [String] = []
     ) throws -> TLSClient {
         let context = TLSClientContext.of(try settings ?? SupportTests.settings())
-        return try TLSClient(context: context, serverName: name, applicationProtocols: protocols)
+        return try TLSClient(
+            context: context, serverName: name, applicationProtocols: protocols, nanosecondsSpent: patientStart)
     }
 
     private func server(_ certificate: MemoryCertificate? = nil, _ settings: MemoryServer.Settings = .init()) throws
@@ -386,12 +387,12 @@ let TLS13 = Version(number: 0x0304, name: "TLSv1.3")
         await #expect(processExitsWith: .success) {
             let certificates = try TestCertificates.shared.get()
             let context = TLSClientContext.of(try settings())
-            let first = try TLSClient(context: context, serverName: "a.test")
+            let first = try TLSClient(context: context, serverName: "a.test", nanosecondsSpent: patientStart)
             let flight = try MemoryServer(certificates.leaf, chain: [certificates.intermediate]).receive(first.start())
             var clients: [TLSClient] = []
             let before = residentBytes()
             for _ in 0..<1000 {
-                let client = try TLSClient(context: context, serverName: "a.test")
+                let client = try TLSClient(context: context, serverName: "a.test", nanosecondsSpent: patientStart)
                 _ = client.start()
                 _ = client.receive(Array(flight.prefix(60)))
                 clients.append(client)

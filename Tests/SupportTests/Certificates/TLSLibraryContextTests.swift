@@ -37,7 +37,8 @@ import Testing
             authorities: (root.derBytes, "root"), revocationLists: list.map { ($0, "list") })
         var found: [TLSHandshakeFacts] = []
         for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
-            let client = try TLSClient(context: TLSClientContext.of(settings), serverName: "a.test")
+            let client = try TLSClient(
+                context: TLSClientContext.of(settings), serverName: "a.test", nanosecondsSpent: patientStart)
             try converse(client, MemoryServer(leaf, chain: [intermediate], .init(versions: version...version)))
             found.append(client.facts)
         }
