@@ -82,7 +82,12 @@ struct FailureStreak: Hashable, Sendable {
             // The latest cause counts: a gateway that is silent now can no longer report, and one that reports is not silent.
             earlier[address] = Earlier(route: failure.route, finding: finding)
         case (.tcp, .timeout):
-            if finding.accusesServer { witnessed[address] = Earlier(route: failure.route, finding: finding) }
+            if finding.accusesServer {
+                // The witness may have answered after the last packet to the target: at the end of an outage, the first targets to answer
+                // would accuse all others. The next probe's packets are sent after the answer.
+                if failure.nextHop != nil, witnessed[address]?.route != failure.route { finding.isProvisional = true }
+                witnessed[address] = Earlier(route: failure.route, finding: finding)
+            }
             guard let former = earlierFinding(failure) else { return finding }
             // The host itself answers datagrams.
             if failure.host?.isAlive == true, former.cause.code == .hostUnreachable {

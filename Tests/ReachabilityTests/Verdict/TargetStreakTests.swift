@@ -39,6 +39,30 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
             _ = target.at(time + 3000, .tick)
             return target.at(time + 3000, .neighbor(key, neighbor))
         }
+
+        /// Lets a probe end at its deadline, and the next one, four seconds later: it shows that the witness's answer is no news of a path that
+        /// works again.
+        mutating func witnessed(at time: Int64, over interface: UInt32 = 2) -> [String] {
+            expectEqual(silent(at: time, over: interface), ["report tcp/timeout"])
+            return silent(at: time + 4000, over: interface)
+        }
+    }
+
+    @Test
+    func `the first silent probe with a witness decides nothing, because its last packet may be older than the witness's answer`()
+        throws
+    {
+        var streak = try Streak(ProbeSettings(failAfter: 1))
+        streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
+        streak.target.showsPending = true
+        expectEqual(streak.silent(at: 0), ["report tcp/timeout", "unknown pending tcp/timeout"])
+        expectEqual(streak.target.tickDue, 3100)
+        streak.target.beyond = WitnessBook.State()
+        expectEqual(
+            streak.silent(at: 3100).last, "unreachable network/upstream-silent 192.0.2.1 eth0")
+        streak.target.beyond = nil
+        expectEqual(streak.silent(at: 10_000), ["report tcp/timeout"])
+        expectEqual(streak.silent(at: 13_100).last, "down tcp/timeout 192.0.2.1 eth0")
     }
 
     @Test func `a router's ICMP error gives the cause while later probes of the streak time out`() throws {
@@ -59,7 +83,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
     @Test func `a host that answers datagrams refutes an earlier report that it is unreachable`() throws {
         var streak = try Streak()
         _ = streak.rejected(at: 0)
-        expectEqual(streak.silent(at: 1000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.witnessed(at: 1000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
     @Test func `an interruption of one probe is one lost result, and degrades nothing`() throws {
@@ -101,7 +125,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
     @Test func `a probe after the verdict waits for the report that a router sends after three seconds`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
-        expectEqual(streak.silent(at: 0).last, "down tcp/timeout 192.0.2.1 eth0")
+        expectEqual(streak.witnessed(at: 0).last, "down tcp/timeout 192.0.2.1 eth0")
         for time in [10_000, 20_000] as [Int64] {
             streak.probe(at: time)
             expectEqual(streak.target.at(time + 2300, .tick), [])
@@ -151,7 +175,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         _ = streak.rejected(at: 0)
         streak.probe(at: 10_000)
         expectEqual(streak.target.at(10_000, .connected(streak.attempt)), ["report ok", "up 192.0.2.1 eth0"])
-        expectEqual(streak.silent(at: 20_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.witnessed(at: 20_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
     @Test func `a refusal by the host ends the streak of a router's error`() throws {
@@ -161,7 +185,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         expectEqual(
             streak.target.at(10_000, .failed(streak.attempt, .connectionRefused)),
             ["report tcp/refused", "down tcp/refused 192.0.2.1 eth0"])
-        expectEqual(streak.silent(at: 20_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.witnessed(at: 20_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
     @Test func `a resume ends the streak of a router's error`() throws {
@@ -171,9 +195,8 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         streak.attempt += 1
         _ = streak.target.at(5000, .route(to: server))
         _ = streak.target.at(8000, .tick)
-        expectEqual(
-            streak.target.at(8000, .neighbor(gateway, .state(.reachable))),
-            ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.target.at(8000, .neighbor(gateway, .state(.reachable))), ["report tcp/timeout"])
+        expectEqual(streak.silent(at: 8100), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
     @Test func `a lost route ends the streak of a router's error`() throws {
@@ -181,13 +204,13 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         _ = streak.rejected(at: 0)
         _ = streak.target.at(4000, .localStateChanged)
         expectEqual(streak.target.at(4000, .noRoute(to: server)), ["unreachable route/no-route 192.0.2.1"])
-        expectEqual(streak.silent(at: 10_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.witnessed(at: 10_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
     @Test func `another route ends the streak, even if the former route comes back`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         _ = streak.rejected(at: 0)
-        expectEqual(streak.silent(at: 10_000, over: 3), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 wlan0"])
+        expectEqual(streak.witnessed(at: 10_000, over: 3), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 wlan0"])
         expectEqual(streak.silent(at: 20_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
@@ -235,7 +258,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         let upstream = "network/upstream-silent"
         expectEqual(streak.silent(at: 0), ["report \(upstream)", "unreachable \(upstream) 192.0.2.1 eth0"])
         streak.target.beyond = nil
-        expectEqual(streak.silent(at: 10_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.witnessed(at: 10_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
         // Routers limit their answers: two searches that find nothing change nothing, a third one does.
         for (time, empty) in [(20_000, 1), (30_000, 2)] as [(Int64, Int)] {
             streak.target.beyond = WitnessBook.State(emptySearches: empty)
@@ -253,7 +276,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         var streak = try Streak(ProbeSettings(failAfter: 1))
         streak.target.targetState = HopBook.State(isAlive: true, reply: HostReply(.answered), hasAnswered: true)
         streak.target.beyond = WitnessBook.State(emptySearches: 9)
-        expectEqual(streak.silent(at: 0).last, "down tcp/timeout 192.0.2.1 eth0")
+        expectEqual(streak.witnessed(at: 0).last, "down tcp/timeout 192.0.2.1 eth0")
         for time in [10_000, 20_000, 30_000] as [Int64] { expectEqual(streak.silent(at: time), ["report tcp/timeout"]) }
         streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: true)
         expectEqual(streak.silent(at: 40_000).last, "unreachable network/upstream-silent 192.0.2.1 eth0")
@@ -267,7 +290,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
                 target: IPAddress(v4: 0xc000_0202), port: port, code: .adminProhibited, reporter: reporter, time: 0)
         }
         streak.target.hostState.report = report(port: 80)
-        expectEqual(streak.silent(at: 0), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.witnessed(at: 0), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
         // The host is not asked any more.
         expectEqual(streak.silent(at: 10_000), ["report tcp/timeout"])
         streak.target.hostState.report = report(port: 443)
@@ -308,7 +331,7 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
     @Test func `a reachable gateway is no longer the cause`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         _ = streak.silent(at: 0, .state(.failed))
-        expectEqual(streak.silent(at: 10_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
+        expectEqual(streak.witnessed(at: 10_000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
         expectEqual(streak.silent(at: 20_000, .absent), ["report tcp/timeout"])
     }
 
