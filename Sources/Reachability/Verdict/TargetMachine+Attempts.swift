@@ -274,6 +274,7 @@ extension TargetMachine {
     /// Ends a probe, and schedules the next one.
     mutating func finishProbe(_ ending: ProbeSchedule.Ending, mustConfirm: Bool = false, _ turn: inout Turn) {
         phase = .waiting
+        pathNewsDue = .max
         if !settings.isScheduledOnly, isOutdated || mustConfirm || verdict.needsConfirmation {
             schedule.confirm(isOutdated ? .other : ending, timeout: settings.timeout, at: turn.time)
         } else {

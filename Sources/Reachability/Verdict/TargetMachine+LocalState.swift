@@ -57,6 +57,12 @@ extension TargetMachine {
         }
     }
 
+    /// Notes that the target has a path. If it had none, this is published soon, also if the target stays silent.
+    mutating func pathFound(_ turn: Turn) {
+        guard pathNewsDue == .max, verdict.lacksPath else { return }
+        pathNewsDue = turn.time.addingSaturated(Self.pathNews)
+    }
+
     /// Handles the routes that a check found.
     mutating func checked(_ candidateRoutes: [(Candidate, CandidateRoute)], _ turn: inout Turn) {
         let routes = Self.openRoutes(candidateRoutes)
@@ -67,6 +73,7 @@ extension TargetMachine {
             verdict.pathChanged()
         }
         openRoutes = routes
+        pathFound(turn)
         noteMeteredInterface(turn)
         streak.keep(to: routes)
         dropSurveyWithoutRoute(&turn)

@@ -207,6 +207,7 @@ extension TargetMachine {
         }
         guard !entries.isEmpty else { return pathless(candidateRoutes, &turn) }
         openRoutes = Self.openRoutes(candidateRoutes)
+        pathFound(turn)
         noteMeteredInterface(turn)
         streak.keep(to: openRoutes)
         dropSurveyWithoutRoute(&turn)
@@ -238,6 +239,7 @@ extension TargetMachine {
         abandonSurvey(&turn)
         quality.reset()
         openRoutes = [:]
+        pathNewsDue = .max
         noteMeteredInterface(turn)
         streak.reset()
         restarts = 0

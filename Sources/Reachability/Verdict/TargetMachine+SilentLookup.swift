@@ -47,9 +47,10 @@ extension TargetMachine {
         let causes = failures.map { $0.cause(in: turn.localState) }
         isCutOffFromNames = !causes.isEmpty && causes.allSatisfy { $0.layer == .neighbor }
         guard isCutOffFromNames, let failure = failures.first, let cause = causes.first else {
-            // The first hop of the server that the cause names.
-            let hop = zip(failures, causes).first { lookup.cause.evidence["resolver"] == .text("\($0.0.candidate.address)") }
-            let finding = Finding(lookup.cause.adding(["first_hop": hop?.1.evidence["first_hop"]]))
+            // The way to the server that the cause names.
+            let way = zip(failures, causes).first { lookup.cause.evidence["resolver"] == .text("\($0.0.candidate.address)") }
+            let keys = ["first_hop", "gateway", "interface"]
+            let finding = Finding(lookup.cause.adding(Dictionary(uniqueKeysWithValues: keys.map { ($0, way?.1.evidence[$0]) })))
             return fail(run, finding, Place(), .other, &turn)
         }
         let server = failure.candidate.address

@@ -110,6 +110,8 @@ package struct TargetMachine: Sendable {
         case report(ProbeReport)
     }
 
+    /// The time after which a path that is there again is published if no probe has shown more by then, in nanoseconds.
+    static let pathNews: Int64 = 50_000_000
     /// The minimum time between two checks of the routes, in nanoseconds.
     static let recheckGap: Int64 = 20_000_000
     /// The minimum time between two lookups because of changed local state, in nanoseconds.
@@ -199,6 +201,8 @@ package struct TargetMachine: Sendable {
     var check: (survey: RouteSurvey, until: Int64)?
     var lastRecheck: Int64?
     var recheckDue: Int64?
+    /// The time at which a path that is there again is published; `.max` if there is none to publish.
+    var pathNewsDue = Int64.max
     /// The time at which unanswered route queries are repeated; `nil` if all were answered.
     var retryDue: Int64?
     /// Whether the last lookup failed because of the way to the name servers.
@@ -250,8 +254,7 @@ package struct TargetMachine: Sendable {
             case .examining(_, let examination): examination.until
             case .following(_, let redirected): redirected.machine.deadline
             }
-        let due = [own, recheckDue, retryDue, check?.until].compactMap { $0 }.min()
-        return survey?.running == nil ? due : min(due ?? .max, surveyDue)
+        return [own, deadlineBesideProbe].compactMap { $0 }.min()
     }
 
     /// Handles one event.
@@ -327,7 +330,8 @@ package struct TargetMachine: Sendable {
 
     /// ``deadline`` of a target whose probe is due and has to wait: only checks and attempts to further addresses continue.
     var deadlineBesideProbe: Int64? {
-        let due = [recheckDue, retryDue, check?.until].compactMap { $0 }.min()
+        let news = pathNewsDue == .max ? nil : pathNewsDue
+        let due = [recheckDue, retryDue, check?.until, news].compactMap { $0 }.min()
         return survey?.running == nil ? due : min(due ?? .max, surveyDue)
     }
 
@@ -394,6 +398,10 @@ package struct TargetMachine: Sendable {
     private mutating func tick(_ turn: inout Turn) {
         if let due = [recheckDue, retryDue].compactMap({ $0 }).min(), turn.time >= due { recheck(&turn) }
         if let until = check?.until, turn.time >= until { check = nil }
+        if turn.time >= pathNewsDue {
+            pathNewsDue = .max
+            if verdict.endCertainCause() { publish(&turn) }
+        }
         if survey?.running != nil { tickSurvey(&turn) }
         switch phase {
         case .idle: break

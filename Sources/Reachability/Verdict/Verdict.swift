@@ -127,11 +127,8 @@ struct Verdict: Hashable, Sendable {
     /// - Returns: whether this failure now determines the state and its cause.
     mutating func fail(_ finding: Finding, start: Int64, at now: Int64) -> Bool {
         let failure = finding.cause
-        // The certain cause is over, and nothing is known yet of what follows it.
         // Without an interval every failure counts, and the next ones replace the cause at once.
-        if isCertain, !finding.isCertain, interval > 0 {
-            (state, cause, isCertain, counted, failingSince) = (.unknown, nil, false, 0, nil)
-        }
+        if !finding.isCertain { _ = endCertainCause() }
         // What this machine determines is no earlier failure's continuation.
         if finding.isCertain, !isCertain { failingSince = nil }
         let isSame = failure.isSameFailure(as: lastFailure)
@@ -154,6 +151,18 @@ struct Verdict: Hashable, Sendable {
             finding.accusesServer
             || (state == .down && failure.isSameFailure(as: cause) && failure.evidence["proxy"] == cause?.evidence["proxy"])
         (state, cause, isCertain) = (isProven ? .down : .unreachable, failure, finding.isCertain)
+        return true
+    }
+
+    /// Whether this machine has no path to the target, and alone determines that.
+    var lacksPath: Bool { isCertain && (cause?.layer.isCertain ?? false) }
+
+    /// Notes that the certain cause of the state is over, and nothing is known yet of what follows it.
+    ///
+    /// - Returns: whether the state has changed.
+    mutating func endCertainCause() -> Bool {
+        guard isCertain, interval > 0 else { return false }
+        (state, cause, isCertain, counted, failingSince, lastFailure) = (.unknown, nil, false, 0, nil, nil)
         return true
     }
 

@@ -61,6 +61,8 @@ private let server = "192.0.2.1"
         expectEqual(target.at(500, .noRoute(to: server)), ["unreachable route/no-route 192.0.2.1"])
         expectEqual(target.at(700, .localStateChanged), ["route? 192.0.2.1"])
         expectEqual(target.at(700, .route(to: server)), [])
+        expectEqual(target.tickDue, 750)
+        expectEqual(target.at(750, .tick), ["unknown 192.0.2.1"])
         expectEqual(target.tickDue, 1000)
         _ = target.at(1000, .tick)
         expectEqual(target.at(1000, .route(to: server)), ["connect 2 192.0.2.1"])

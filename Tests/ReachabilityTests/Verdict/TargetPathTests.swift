@@ -110,6 +110,17 @@ private let server = "192.0.2.1"
         expectEqual(target.at(6003, .connected(2)), ["report ok", "up 192.0.2.1 eth0"])
     }
 
+    @Test func `a route that is back is published within 50 ms, also if the server stays silent`() throws {
+        var target = try Transcript("192.0.2.1:443", ProbeSettings(interval: .seconds(10)))
+        _ = target.at(0, .begin)
+        expectEqual(target.at(0, .noRoute(to: server)), ["unreachable route/no-route 192.0.2.1"])
+        _ = target.at(6000, .localStateChanged)
+        expectEqual(target.at(6000, .route(to: server)), ["connect 1 192.0.2.1"])
+        expectEqual(target.tickDue, 6050)
+        expectEqual(target.at(6050, .tick), ["unknown 192.0.2.1"])
+        expectEqual(target.at(6060, .connected(1)), ["report ok", "up 192.0.2.1 eth0"])
+    }
+
     @Test func `if the route is back and the server refuses, the old cause is replaced at once`() throws {
         var target = try up()
         _ = target.at(4000, .localStateChanged)
