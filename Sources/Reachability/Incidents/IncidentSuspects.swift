@@ -6,7 +6,7 @@
 /// | `link`, `address`, `route`, `firewall`, `local` | the interface in the evidence, else this machine | local |
 /// | `neighbor/gateway-silent` | the gateway | path |
 /// | `dns/no-resolver` | the resolvers | local |
-/// | `dns/resolver-…`, `dns/server-failure` | the name server in the evidence, else all resolvers (\*); the target | path |
+/// | `dns/resolver-…`, `dns/server-failure` | the gateway that leads to the silent name server, or is itself one (\*); the name server in the evidence, else all resolvers (\*); the target | path |
 /// | `network/tunnel-silent` | the interface of the tunnel | path |
 /// | `network/upstream-silent` of several networks | the gateway, or the interface of the tunnel | path |
 /// | `network/upstream-silent` of one network | that gateway or interface (\*), the host (\*), the target | path |
@@ -95,7 +95,12 @@ struct IncidentSuspects: Hashable, Sendable {
         switch (cause.layer, cause.code) {
         case (.dns, .resolverRefused), (.dns, .resolverSilent), (.dns, .serverFailure):
             let resolver = Incident.Subject(.resolver, facts["resolver"])
-            return [Suspect(subject: resolver, scope: .path, isProved: false, voice: facts["name"].map(domain))]
+            // A name server behind a gateway is silent for the gateway's reason. A gateway may itself be the one that forwards names.
+            let gateway = (cause.code == .resolverSilent ? facts.gateway : nil) ?? facts["resolver"]
+            return [
+                gateway.map { Suspect(subject: .init(.gateway, $0), scope: .path, isProved: false) },
+                Suspect(subject: resolver, scope: .path, isProved: false, voice: facts["name"].map(domain)),
+            ].compactMap { $0 }
         case (.network, .upstreamSilent):
             return [Suspect(subject: facts.firstHop, scope: .path, isProved: false), host].compactMap { $0 }
         case (.tcp, .timeout), (.neighbor, .hostSilent):

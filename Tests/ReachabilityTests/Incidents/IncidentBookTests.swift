@@ -251,6 +251,27 @@ private let second = IncidentTranscript.second
         #expect(split.contains("over 3 resolver 192.0.2.53 ×3") && split.count { $0.contains("open") } == 3, "\(split)")
     }
 
+    @Test func `a silent resolver joins the incident of the gateway that leads to it`() {
+        func unresolved(_ name: String) -> Cause {
+            T.cause(.dns, .resolverSilent, ["resolver": "198.51.100.53", "gateway": "192.0.2.1", "name": name])
+        }
+        var t = T()
+        t.fail(0, unresolved("one.example"))
+        t.fail(1, unresolved("two.other"))
+        expectEqual(t.published(), ["open 1 resolver 198.51.100.53 ×2"])
+        t.now = second
+        t.fail(2, T.severalNetworks)
+        expectEqual(
+            t.published(), ["open 2 gateway 192.0.2.1 ×3 from 0", "merged 1 resolver 198.51.100.53 ×2 into 2"])
+    }
+
+    @Test func `a gateway that forwards names, and no packets either, is one incident`() {
+        var t = T()
+        t.fail(0, T.cause(.dns, .serverFailure, ["resolver": "192.0.2.1", "name": "one.example"]))
+        t.fail(1, T.severalNetworks)
+        expectEqual(t.published(), ["open 1 gateway 192.0.2.1 ×2"])
+    }
+
     // MARK: Merging
 
     @Test(arguments: [0, 20]) func `50 targets that are silent one by one and then behind a silent gateway are one incident`(

@@ -29,7 +29,12 @@ import Testing
             text(.neighbor, .hostSilent, ["address": "192.0.2.9"]), "path host 192.0.2.9?, path target b:2")
         try expectEqual(text(.neighbor, .hostSilent, ["address": "fe80::9"]), "path target b:2")
         try expectEqual(text(.dns, .noResolver), "local resolver")
-        try expectEqual(text(.dns, .resolverSilent, ["resolver": "192.0.2.53"]), "path resolver 192.0.2.53?, path target b:2")
+        try expectEqual(
+            text(.dns, .resolverSilent, ["resolver": "192.0.2.53"]),
+            "path gateway 192.0.2.53?, path resolver 192.0.2.53?, path target b:2")
+        try expectEqual(
+            text(.dns, .resolverSilent, ["resolver": "192.0.2.53", "gateway": "10.0.0.1"]),
+            "path gateway 10.0.0.1?, path resolver 192.0.2.53?, path target b:2")
         try expectEqual(text(.dns, .serverFailure), "path resolver?, path target b:2")
         try expectEqual(text(.dns, .nameNotFound, [:], .down), "server target b:2")
         try expectEqual(text(.network, .tunnelSilent, ["interface": "wg0"]), "path interface wg0")
