@@ -150,4 +150,7 @@ package struct Fault: Sendable, CustomStringConvertible {
         routerFaults,
         tunnelFaults, partialFaults, tlsFaults, httpFaults, canaryFaults, lastingFaults,
     ].flatMap { $0 }
+
+    /// Rows that need an idle machine, for the measurement of all rows only.
+    package static let large: [Fault] = largeCrowdFaults
 }

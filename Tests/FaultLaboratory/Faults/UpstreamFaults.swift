@@ -1,38 +1,70 @@
 import NetworkLab
 
 extension Fault {
-    /// Many targets behind a gateway, which limits its ICMP messages as Linux does by default.
-    static let crowdFaults: [Fault] = {
-        let family = FaultNetwork.Family.ipv4
-        let near = (100..<125).map { "203.0.113.\($0)" }
-        let far = (100..<125).map { "198.51.100.\($0)" }
-        let ports = (0..<50).map { 9_000 + UInt16($0) }
-        return [
+    /// Fifty targets behind a gateway, which limits its ICMP messages as Linux does by default.
+    static let crowdFaults =
+        crowd(50, within: ExpectedVerdict.silent) + [
             Fault(
-                name: "50 targets of two networks, gateway loses its routes", targets: (near + far).map { family.target($0) },
+                name: "50 ports of one host that drops everything, provider alive",
+                targets: (9_000..<9_050).map { crowdFamily.target(crowdFamily.farServer, $0) },
+                prepare: { network in
+                    try network.addProvider()
+                    for port in 9_000..<9_050 as Range<UInt16> {
+                        network.hold(try network.beyond.far.serve(at: crowdFamily.farServer, port: port))
+                    }
+                },
+                make: { network, _ in try network.beyond.far.filter(.input, "iifname f0 drop") },
+                expected: .down("tcp/timeout", ["first_hop": "answered"], within: ExpectedVerdict.silent).steady(for: 5))
+        ]
+
+    /// A thousand targets. Silent probes take turns, because each holds a socket for three seconds.
+    static let largeCrowdFaults = crowd(1_000, within: .seconds(12))
+
+    private static let crowdFamily = FaultNetwork.Family.ipv4
+
+    /// Targets of two networks, with five ports at each address if they are many.
+    private static func crowd(_ count: Int, within limit: Duration) -> [Fault] {
+        let ports = count < 500 ? [FaultNetwork.port] : (0..<5).map { FaultNetwork.port + $0 }
+        let hosts = 100..<(100 + count / 2 / ports.count)
+        let (near, far) = (hosts.map { "203.0.113.\($0)" }, hosts.map { "198.51.100.\($0)" })
+        let targets = (near + far).flatMap { address in ports.map { crowdFamily.target(address, $0) } }
+        func fault(_ name: String, _ expected: ExpectedVerdict, _ make: @escaping @Sendable (FaultNetwork) throws -> Void)
+            -> Fault
+        {
+            Fault(
+                name: "\(count) targets of two networks, \(name)", targets: targets,
                 prepare: { network in
                     try network.addProvider()
                     try network.site.ipBatch(near.map { "addr add \($0)/24 dev s0" })
                     try network.beyond.far.ipBatch(far.map { "addr add \($0)/24 dev f0" })
+                    for port in ports.dropFirst() {
+                        network.hold(try network.site.serve(port: port))
+                        network.hold(try network.beyond.far.serve(port: port))
+                    }
                 },
-                make: { network, _ in
-                    try network.router.ipBatch(["route del \(family.network) dev rs0", "route del \(family.farNetwork)"])
-                },
-                expected: .unreachable(
-                    "network/net-unreachable", ["hop": family.gateway()], within: ExpectedVerdict.silent
-                )
-                .steady(for: 5)),
-            Fault(
-                name: "50 ports of one host that drops everything, provider alive",
-                targets: ports.map { family.target(family.farServer, $0) },
-                prepare: { network in
-                    try network.addProvider()
-                    for port in ports { network.hold(try network.beyond.far.serve(at: family.farServer, port: port)) }
-                },
-                make: { network, _ in try network.beyond.far.filter(.input, "iifname f0 drop") },
-                expected: .down("tcp/timeout", ["first_hop": "answered"], within: ExpectedVerdict.silent).steady(for: 5)),
+                make: { network, _ in try make(network) }, expected: expected)
+        }
+        return [
+            fault(
+                "gateway loses its routes",
+                .unreachable("network/net-unreachable", ["hop": crowdFamily.gateway()], within: limit).steady(for: 5)
+            ) { try $0.router.ipBatch(["route del \(crowdFamily.network) dev rs0", "route del \(crowdFamily.farNetwork)"]) },
+            fault(
+                "gateway dies",
+                .unreachable("neighbor/gateway-silent", ["gateway": crowdFamily.gateway()], within: limit).steady(for: 3)
+            ) { try $0.router.silence("rv0") },
+            fault(
+                "everything behind the gateway dies",
+                .unreachable("network/upstream-silent", ["first_hop": "answered", "silent_networks": "2"], within: limit)
+                    .steady(for: 3)
+            ) {
+                try silenceReports($0.router)
+                try silenceProvider($0)
+                try $0.site.silence("s0")
+            }
+            .explained(.status("unreachable")),
         ]
-    }()
+    }
 
     /// Silence behind a gateway that is alive: of the provider, or of the server.
     static let upstreamFaults = forFamilies { family in
