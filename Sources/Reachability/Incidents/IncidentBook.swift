@@ -16,10 +16,13 @@ internal import Pacing
 ///   cause of any target proves it.
 /// - When a component becomes at fault, its members leave the incidents of components that are farther away. An incident that loses its
 ///   last member so is merged: it ends, and names the other one. When a component is no longer at fault, members that still fail belong
-///   to the next one, from the time of their own first failure. It opens after another `openAfter`: most of them recover with their next
-///   probe.
+///   to the next one, from the time of their own first failure. It opens after another `openAfter`, and not before a probe of theirs
+///   that began since then has failed: most of them recover with it.
+/// - A component at fault stays so if a target that shows it is removed or receives other settings: nothing has refuted it.
+/// - A target that is down in an open incident of its own, or of its host, stays there if its name is no longer resolved: the resolver
+///   does not explain an earlier failure.
 /// - A flapping target is a member of an incident of the kind `flapping`, whether it fails now or not. It leaves it for a nearer
-///   component only, so that one flapping gateway is one incident.
+///   component only, so that one flapping gateway is one incident. ``outageLength`` failures in a row are no flapping: they are an outage.
 /// - Incidents of an earlier process continue (``restore(_:at:)``): their targets are presumed to fail until their first result.
 /// - ``take(at:)`` returns what is to be published. An incident that ends before it has opened is not published.
 ///
@@ -27,6 +30,10 @@ internal import Pacing
 struct IncidentBook: Sendable {
     /// The minimum time between two publications of an open incident, in nanoseconds.
     static let publicationGap: Int64 = 1_000_000_000
+
+    /// The number of failed probes in a row that end the flapping of a target. A target that begins to flap has fewer: more than 30 % of its
+    /// results differ from those before them (``FlapDetector``).
+    static let outageLength = 6
 
     /// The times of a target's incidents, in nanoseconds.
     struct Timing: Sendable {
@@ -56,7 +63,7 @@ struct IncidentBook: Sendable {
     }
 
     private struct Entry: Sendable {
-        let key: Key
+        var key: Key
         var began: Moment
         /// `nil` before the incident opens.
         var id: String?
@@ -73,14 +80,19 @@ struct IncidentBook: Sendable {
         var closeAfter: Int64 = 0
         /// `nil` while there are members.
         var end: End?
-        var published: (count: Int, members: Int, cause: CauseKey)?
+        var published: (count: Int, members: Int, cause: CauseKey, subject: Incident.Subject)?
         var isChanged = false
         /// Whether the next publication must wait until the entry's place in `throttled` is due, and whether there is something to publish.
         var isThrottled = false
         var isDeferred = false
 
+        /// Whether this machine alone determines the failures.
+        var isOfThisMachine: Bool { present.key.scope == .local || key.subject.kind == .interface }
+
         var hasNews: Bool {
-            published.map { count > $0.count || members.count > $0.members || present.key != $0.cause } ?? true
+            published.map {
+                count > $0.count || members.count > $0.members || present.key != $0.cause || key.subject != $0.subject
+            } ?? true
         }
 
         mutating func removeCause(_ count: Int, _ key: CauseKey) {
@@ -108,14 +120,23 @@ struct IncidentBook: Sendable {
         /// The components that the present failure accuses; `nil` for a flapping target that is up.
         var suspects: IncidentSuspects?
         var first: Moment
+        /// The time from which its suspects explain its failure: that of an earlier one of the server is no other component's.
+        var explained: Moment
+        /// The state by the last update.
+        var state = ServerState.unknown
         /// The time from which its incident is open, in nanoseconds.
         var opening: Int64
         /// The time that its failure lasts before its incident opens, in nanoseconds.
         var openAfter: Int64 = 0
         var closeAfter: Int64
         var isFlapping: Bool
+        /// The number of its last probes in a row that have failed.
+        var failures = 0
         /// Whether only an earlier process, or the target's predecessor, has seen the failure.
         var isPresumed = false
+        /// The time since which its component is no longer at fault, and no probe of it has failed, in nanoseconds; `nil` if none has ended, or
+        /// one has failed.
+        var recovery: Int64?
         /// The round in which its voice was counted (``Accused/round``); `nil` if it was not.
         var round: Int?
         /// Its incident; -1 for none yet.
@@ -127,6 +148,8 @@ struct IncidentBook: Sendable {
     /// What the failures of several targets show of a component.
     private struct Accused: Sendable {
         var isAtFault = false
+        /// Whether it was at fault when a target was removed, or by an earlier process, and nothing has refuted it since.
+        var isHeld = false
         /// The members whose causes prove the fault, and those whose causes allow it.
         var proofs = 0
         var supporters: Set<TargetID> = []
@@ -156,6 +179,10 @@ struct IncidentBook: Sendable {
     private var answers: [IPAddress: Int] = [:]
     /// The times at which name servers have last resolved a name, in nanoseconds, and the resolvers that are accused.
     private var resolved: [ResolverConfiguration.Nameserver: Int64] = [:]
+    /// The causes of the last failures. Most failures of a flapping target do not change its status.
+    private var lastFailures: [TargetID: Cause] = [:]
+    /// The flapping targets whose failures were an outage, with whether their last probe has failed, and the number of changes since.
+    private var settled: [TargetID: (isFailing: Bool, changes: Int)] = [:]
     private var resolvers: Set<Incident.Subject> = []
     /// The members of pending incidents, by the time at which they open, and ended incidents, by the time at which they may be published.
     private var openings = DueHeap()
@@ -210,9 +237,13 @@ struct IncidentBook: Sendable {
         if update.state != .unknown { setAnswer(isFault ? update.answeringAddress : nil, of: id, &turned) }
         let place = places[id]
         if let place, update.state == .unknown, members[place]?.isPresumed == true { return }
+        if let cause = update.pending ?? (update.state.isFailing ? update.cause : nil) { lastFailures[id] = cause }
+        if !update.isFlapping { settled[id] = nil }
+        let isFlapping = isFault && update.isFlapping && settled[id] == nil
         let failure = isFault && update.state != .up && update.state != .unknown ? update.cause : nil
-        if failure != nil || isFault && update.isFlapping {
-            fail(place ?? addMember(id, update, moment), update, failure, timing, at: now, &turned)
+        if failure != nil || isFlapping {
+            if let place, let failure, !isFlapping, isHidden(place, behind: failure) { return settle(turned, at: now) }
+            fail(place ?? addMember(id, update, moment), update, failure, isFlapping, timing, at: now, &turned)
         } else if let place {
             remove(place, .over(now), &turned)
         }
@@ -223,12 +254,38 @@ struct IncidentBook: Sendable {
     mutating func remove(_ id: TargetID, at now: Moment) {
         var turned: [Incident.Subject] = []
         setAnswer(nil, of: id, &turned)
+        (lastFailures[id], settled[id]) = (nil, nil)
         if let place = places[id] { remove(place, .removed(now), &turned) }
         settle(turned, at: now)
     }
 
-    /// Notes a probe, whose name a server may have resolved.
-    mutating func record(_ report: ProbeReport) {
+    /// Notes a probe of a target.
+    mutating func record(_ id: TargetID, _ report: ProbeReport) {
+        noteLookup(report)
+        if let (isFailing, changes) = settled[id], isFailing == report.succeeded {
+            settled[id] = changes + 1 < Self.outageLength ? (!isFailing, changes + 1) : nil
+        }
+        guard !places.isEmpty, let place = places[id] else { return }
+        guard !report.succeeded else {
+            members[place]?.failures = 0
+            return
+        }
+        guard !report.isProvisional, var member = members[place] else { return }
+        member.failures += 1
+        let isLasting = member.recovery.map { report.began >= $0 } ?? false
+        if isLasting { member.recovery = nil }
+        let isOutage = member.isFlapping && member.failures >= Self.outageLength && member.state.isFailing
+        if isOutage {
+            settled[id] = (true, 0)
+            (member.isFlapping, member.first) = (false, member.explained)
+            member.opening = member.first.monotonicNanoseconds.addingSaturated(member.openAfter)
+        }
+        members[place] = member
+        if isOutage { assign(place, at: report.moment) } else if isLasting { schedule(place) }
+    }
+
+    /// Notes the name that a server may have resolved.
+    private mutating func noteLookup(_ report: ProbeReport) {
         guard let lookup = report.lookup, let server = lookup.server, lookup.ageNanoseconds ?? 0 == 0, !lookup.addresses.isEmpty
         else { return }
         resolved[server] = report.moment.monotonicNanoseconds
@@ -236,7 +293,8 @@ struct IncidentBook: Sendable {
         let name = "\(server)"
         var turned: [Incident.Subject] = []
         for subject in resolvers where subject.name == nil || subject.name == name {
-            guard accused[subject]?.voices.isEmpty == false else { continue }
+            guard accused[subject]?.voices.isEmpty == false || accused[subject]?.isHeld == true else { continue }
+            accused[subject]?.isHeld = false
             accused[subject]?.voices = [:]
             accused[subject]?.round += 1
             judge(subject, &turned)
@@ -245,10 +303,10 @@ struct IncidentBook: Sendable {
     }
 
     private mutating func addMember(_ id: TargetID, _ update: ServerUpdate, _ first: Moment?) -> Int {
+        let first = first ?? (update.cause == nil ? update.moment : update.failureMoment)
         let member = Member(
-            id: id, endpoint: update.endpoint, cause: update.cause ?? .flapping(update.endpoint), suspects: nil,
-            first: first ?? (update.cause == nil ? update.moment : update.failureMoment), opening: .max, closeAfter: 0,
-            isFlapping: false)
+            id: id, endpoint: update.endpoint, cause: update.cause ?? lastFailures[id] ?? .flapping(update.endpoint),
+            suspects: nil, first: first, explained: first, opening: .max, closeAfter: 0, isFlapping: false)
         let place: Int
         if let reused = freeMembers.popLast() {
             place = reused
@@ -262,78 +320,151 @@ struct IncidentBook: Sendable {
     }
 
     private mutating func fail(
-        _ place: Int, _ update: ServerUpdate, _ cause: Cause?, _ timing: Timing, at now: Moment,
+        _ place: Int, _ update: ServerUpdate, _ cause: Cause?, _ isFlapping: Bool, _ timing: Timing, at now: Moment,
         _ turned: inout [Incident.Subject]
     ) {
         guard var member = members[place] else { return }
-        let former = member.suspects
-        if member.isPresumed || member.isFlapping && !update.isFlapping { member.first = update.failureMoment }
-        member.isPresumed = false
-        (member.isFlapping, member.closeAfter) = (update.isFlapping, timing.closeAfter)
-        member.endpoint = update.endpoint
-        if let cause { member.cause = cause }
-        member.suspects = cause.map { IncidentSuspects($0, of: update.endpoint, at: update.address, update.state) }
-        // A fault of this machine does not begin with the server's, nor the other way round.
-        if let former, let suspects = member.suspects, former.isCertain != suspects.isCertain {
-            member.first = update.failureMoment
+        let (former, wasPresumed, wasFlapping) = (member.suspects, member.isPresumed, member.isFlapping)
+        let presumed = former == nil && wasPresumed && member.slot >= 0 ? entries[member.slot] : nil
+        (member.isFlapping, member.closeAfter, member.isPresumed) = (isFlapping, timing.closeAfter, false)
+        (member.endpoint, member.state) = (update.endpoint, update.state)
+        // The status of a flapping target does not show most of its failures.
+        let failure = update.state.isFailing ? cause : isFlapping ? update.pending : cause
+        if let cause = failure ?? (isFlapping ? lastFailures[member.id] : nil) ?? cause { member.cause = cause }
+        let isSeen = update.state.isFailing || failure == nil || !isFlapping
+        let state = isSeen ? update.state : failure?.isAnswer == true ? .down : .unreachable
+        member.suspects = (failure ?? cause).map { _ in
+            IncidentSuspects(member.cause, of: update.endpoint, at: update.address, state)
         }
-        let delay = member.isFlapping || member.suspects?.isCertain == true ? 0 : timing.openAfter
+        if let suspects = member.suspects {
+            // A fault of this machine does not begin with the server's, nor the other way round.
+            let wasCertain = former?.isCertain ?? presumed?.isOfThisMachine
+            let isOther = presumed.map { $0.key.subject.kind != .target && !suspects.names($0.key.subject) } ?? false
+            if isOther || wasFlapping && !isFlapping || wasCertain.map({ $0 != suspects.isCertain }) ?? false {
+                (member.first, member.explained) = (update.failureMoment, update.failureMoment)
+            } else if isFlapping {
+                member.explained = update.failureMoment
+            } else if former?.isAnswered ?? presumed?.present.cause.isAnswer ?? false, !suspects.isAnswered {
+                member.explained = now
+            }
+        }
+        let delay = timing.openAfter
         member.openAfter = delay
-        member.opening = member.first.monotonicNanoseconds.addingSaturated(delay)
+        let isImmediate = member.isFlapping || member.suspects?.isCertain == true
+        member.opening = member.first.monotonicNanoseconds.addingSaturated(isImmediate ? 0 : delay)
+        if isImmediate { member.recovery = nil }
         members[place] = member
-        if former != member.suspects {
-            withdraw(former, place, &turned)
-            accuse(member.suspects, place, &turned)
-        }
+        rename(place, wasPresumed: wasPresumed)
+        accuse(
+            member.suspects, insteadOf: former, presumed: presumed?.key.subject, place, isRemoval: former != nil && wasPresumed,
+            &turned)
         assign(place, at: now)
     }
 
     private mutating func remove(_ place: Int, _ end: End, _ turned: inout [Incident.Subject]) {
         guard let member = members[place] else { return }
-        withdraw(member.suspects, place, &turned)
+        let presumed =
+            member.suspects == nil && member.isPresumed && member.slot >= 0 ? entries[member.slot]?.key.subject : nil
+        let isRemoved = if case .removed = end { true } else { false }
+        accuse(
+            nil, insteadOf: member.suspects, presumed: presumed, place,
+            isRemoval: isRemoved || presumed == nil && member.isPresumed, &turned)
         leave(place, end)
         places[member.id] = nil
         members[place] = nil
         freeMembers.append(place)
     }
 
+    /// Whether a target whose name is not resolved still belongs to its incident: it was down while the name was resolved, and the incident is open.
+    private func isHidden(_ place: Int, behind cause: Cause) -> Bool {
+        guard cause.isOfResolver, let member = members[place], member.slot >= 0, member.cause.layer != .dns,
+            let entry = entries[member.slot], entry.id != nil, entry.key.kind == .fault
+        else { return false }
+        guard entry.key.subject.kind == .target || entry.key.subject.kind == .host else { return false }
+        return member.suspects == nil ? entry.present.key.scope == .server : member.state == .down
+    }
+
+    /// Gives the incident of a target the text that the target has now. Other targets can have the former text too.
+    private mutating func rename(_ place: Int, wasPresumed: Bool) {
+        guard wasPresumed, let member = members[place], member.slot >= 0, let endpoint = member.endpoint,
+            let entry = entries[member.slot], entry.key.subject.kind == .target, entry.failing == 1
+        else { return }
+        let key = Key(subject: .init(.target, endpoint.text), kind: entry.key.kind)
+        guard key != entry.key, current[key] == nil else { return }
+        if current[entry.key] == member.slot { current[entry.key] = nil }
+        current[key] = member.slot
+        entries[member.slot]?.key = key
+        entries[member.slot]?.targets = [endpoint]
+        touch(member.slot)
+    }
+
     // MARK: Components
 
-    private mutating func accuse(_ suspects: IncidentSuspects?, _ place: Int, _ turned: inout [Incident.Subject]) {
-        guard let suspects, let member = members[place] else { return }
-        for suspect in suspects.shared {
-            let subject = suspect.subject
-            if suspect.isProved {
-                accused[subject, default: Accused()].proofs += 1
-            } else {
-                accused[subject, default: Accused()].supporters.insert(member.id)
-                if let address = suspect.address { accused[subject]?.address = address }
-                if subject.kind == .resolver { resolvers.insert(subject) }
-                if let voice = suspect.voice, subject.kind != .resolver || isUnrefuted(subject, since: member.first) {
-                    accused[subject]?.voices[voice, default: 0] += 1
-                    members[place]?.round = accused[subject]?.round
-                }
+    /// Replaces the components that a member accuses, and decides again whether they are at fault.
+    ///
+    /// - Parameters:
+    ///   - next: the components that it accuses now.
+    ///   - former: the components that it has accused.
+    ///   - presumed: the component that was at fault when an earlier process has seen it fail.
+    ///   - place: the member.
+    ///   - isRemoval: whether the target was removed or changed, so that nothing is refuted.
+    ///   - turned: receives the components that are at fault now, or no longer.
+    private mutating func accuse(
+        _ next: IncidentSuspects?, insteadOf former: IncidentSuspects?, presumed: Incident.Subject? = nil, _ place: Int,
+        isRemoval: Bool, _ turned: inout [Incident.Subject]
+    ) {
+        guard former != next || presumed != nil else { return }
+        var subjects: [Incident.Subject] = []
+        for suspect in former?.shared ?? [] {
+            withdraw(suspect, place, isRemoval: isRemoval)
+            subjects.append(suspect.subject)
+        }
+        if let presumed, let id = members[place]?.id {
+            accused[presumed]?.supporters.remove(id)
+            subjects.append(presumed)
+        }
+        if !isRemoval {
+            for subject in subjects where next?.shared.contains(where: { $0.subject == subject }) != true {
+                accused[subject]?.isHeld = false
             }
-            judge(subject, &turned)
+        }
+        for suspect in next?.shared ?? [] {
+            accuse(suspect, place)
+            if !subjects.contains(suspect.subject) { subjects.append(suspect.subject) }
+        }
+        for subject in subjects { judge(subject, &turned) }
+    }
+
+    private mutating func accuse(_ suspect: IncidentSuspects.Suspect, _ place: Int) {
+        guard let member = members[place] else { return }
+        let subject = suspect.subject
+        guard !suspect.isProved else {
+            accused[subject, default: Accused()].proofs += 1
+            return
+        }
+        accused[subject, default: Accused()].supporters.insert(member.id)
+        if let address = suspect.address { accused[subject]?.address = address }
+        if subject.kind == .resolver { resolvers.insert(subject) }
+        if let voice = suspect.voice, subject.kind != .resolver || isUnrefuted(subject, since: member.first) {
+            accused[subject]?.voices[voice, default: 0] += 1
+            members[place]?.round = accused[subject]?.round
         }
     }
 
-    private mutating func withdraw(_ suspects: IncidentSuspects?, _ place: Int, _ turned: inout [Incident.Subject]) {
-        guard let suspects, let member = members[place] else { return }
-        for suspect in suspects.shared {
-            let subject = suspect.subject
-            if suspect.isProved {
-                accused[subject]?.proofs -= 1
-            } else {
-                accused[subject]?.supporters.remove(member.id)
-                if let voice = suspect.voice, member.round == accused[subject]?.round, let count = accused[subject]?.voices[voice]
-                {
-                    accused[subject]?.voices[voice] = count > 1 ? count - 1 : nil
-                }
-                if suspect.voice != nil { members[place]?.round = nil }
-            }
-            judge(subject, &turned)
+    private mutating func withdraw(_ suspect: IncidentSuspects.Suspect, _ place: Int, isRemoval: Bool) {
+        guard let member = members[place] else { return }
+        let subject = suspect.subject
+        if isRemoval, accused[subject]?.isAtFault == true { accused[subject]?.isHeld = true }
+        guard !suspect.isProved else {
+            accused[subject]?.proofs -= 1
+            return
         }
+        accused[subject]?.supporters.remove(member.id)
+        guard let voice = suspect.voice else { return }
+        if member.round == accused[subject]?.round, let count = accused[subject]?.voices[voice] {
+            accused[subject]?.voices[voice] = count > 1 ? count - 1 : nil
+        }
+        members[place]?.round = nil
     }
 
     /// Returns whether a resolver has resolved no name since a time.
@@ -345,9 +476,11 @@ struct IncidentBook: Sendable {
 
     /// Decides whether a component is at fault, and appends it to `turned` if that has changed.
     private mutating func judge(_ subject: Incident.Subject, _ turned: inout [Incident.Subject]) {
-        guard let found = accused[subject] else { return }
+        guard var found = accused[subject] else { return }
+        if let address = found.address, answers[address] != nil { found.isHeld = false }
         let isHost = subject.kind == .host && found.supporters.count > 1 && found.address.map { answers[$0] == nil } ?? false
-        let isAtFault = found.proofs > 0 || isHost || found.voices.count > 1
+        let isAtFault = found.isHeld || found.proofs > 0 || isHost || found.voices.count > 1
+        accused[subject]?.isHeld = found.isHeld
         if found.isAtFault != isAtFault {
             accused[subject]?.isAtFault = isAtFault
             turned.append(subject)
@@ -394,7 +527,7 @@ struct IncidentBook: Sendable {
     ///   - isAtFault: whether a component is at fault now, or no longer; `nil` if the member has another cause.
     ///   - now: the present time.
     private mutating func assign(_ place: Int, isAtFault: Bool? = nil, at now: Moment) {
-        guard let member = members[place] else { return }
+        guard let member = members[place], !member.isPresumed || member.suspects != nil else { return }
         let former = member.slot < 0 ? nil : entries[member.slot]?.key
         let suspect = member.suspects.map { suspects in
             suspects.shared.first { $0.isProved || accused[$0.subject]?.isAtFault == true } ?? suspects.last
@@ -411,11 +544,24 @@ struct IncidentBook: Sendable {
         if former == key { return recount(place, as: suspect == nil ? member.counted ?? cause : cause) }
         let slot = enter(key, place, cause)
         guard let former else { return }
-        if isAtFault == false {
-            members[place]?.opening = max(member.opening, now.monotonicNanoseconds.addingSaturated(member.openAfter))
+        // A probe that began before a component has recovered can still fail, and show that the component is no longer at fault.
+        let isFarther =
+            isAtFault == nil && former.kind == .fault && key.kind == .fault && former.subject.distance < subject.distance
+            && member.suspects?.isCertain != true
+        if isAtFault == false || isFarther {
+            let time = now.monotonicNanoseconds
+            members[place]?.opening = max(member.opening, time.addingSaturated(member.openAfter))
+            members[place]?.recovery = time
         }
-        let isNearer = subject.distance < former.subject.distance || former.kind == .fault && key.kind == .flapping
-        leave(place, isAtFault == true || isNearer ? .merged(member.id, now) : .over(now))
+        // A component that is no longer at fault has recovered, also if the next suspect is nearer.
+        let isNearer =
+            isAtFault != false
+            && (subject.distance < former.subject.distance || former.kind == .fault && key.kind == .flapping)
+        if isAtFault == true || isNearer { members[place]?.recovery = nil }
+        // The outage of a target that has flapped begins at the end of the flapping.
+        let began = former.kind == .flapping && key.kind == .fault ? entries[member.slot]?.began : nil
+        let end = began.map { max($0, member.first) } ?? now
+        leave(place, isAtFault == true || isNearer ? .merged(member.id, now) : .over(end))
         members[place]?.slot = slot
         members[place]?.counted = cause
         schedule(place)
@@ -423,10 +569,11 @@ struct IncidentBook: Sendable {
 
     private mutating func enter(_ key: Key, _ place: Int, _ cause: CauseKey) -> Int {
         guard let member = members[place] else { return -1 }
-        let slot = current[key] ?? addEntry(key, cause, member.cause, at: member.first)
+        let began = key.kind == .flapping || key.subject.kind == .target ? member.first : max(member.first, member.explained)
+        let slot = current[key] ?? addEntry(key, cause, member.cause, at: began)
         add(1, cause, member.cause, to: slot)
         if let entry = entries[slot] {
-            if entry.id == nil { entries[slot]?.began = min(entry.began, member.first) }
+            if entry.id == nil { entries[slot]?.began = min(entry.began, began) }
             entries[slot]?.closeAfter = max(entry.closeAfter, member.closeAfter)
         }
         if hasMembers { entries[slot]?.members.insert(member.id.number) }
@@ -443,7 +590,7 @@ struct IncidentBook: Sendable {
     /// Sets the time at which a member opens its pending incident.
     private mutating func schedule(_ place: Int) {
         guard let member = members[place], member.slot >= 0 else { return }
-        openings.set(place, due: entries[member.slot]?.id == nil ? member.opening : nil)
+        openings.set(place, due: entries[member.slot]?.id == nil && member.recovery == nil ? member.opening : nil)
     }
 
     private mutating func list(_ targets: [Endpoint], in slot: Int) {
@@ -527,12 +674,13 @@ struct IncidentBook: Sendable {
             let known = current[key] == nil ? restored.targets.map { TargetID($0) } : []
             let targets = known.filter { places[$0] == nil }
             if hasMembers { entry.members = TargetSet(targets.map(\.number)) }
-            entry.published = (entry.count, entry.members.count, cause)
+            entry.published = (entry.count, entry.members.count, cause, key.subject)
             let waits = targets.isEmpty && restored.waits && current[key] == nil
             if targets.isEmpty { entry.end = current[key] == nil ? .removed(now) : .over(now) }
             let slot = store(entry)
             if current[key] == nil { current[key] = slot }
             for id in targets { presume(id, in: slot, cause) }
+            hold(key, by: targets)
             if waits {
                 closings.set(slot, due: now.monotonicNanoseconds.addingSaturated(Self.patience))
             } else {
@@ -541,11 +689,22 @@ struct IncidentBook: Sendable {
         }
     }
 
+    /// Presumes that a component is still at fault.
+    private mutating func hold(_ key: Key, by targets: [TargetID]) {
+        guard key.kind == .fault, key.subject.kind != .target, !targets.isEmpty else { return }
+        var found = accused[key.subject] ?? Accused()
+        (found.isHeld, found.isAtFault) = (true, true)
+        found.supporters.formUnion(targets)
+        if key.subject.kind == .host { found.address = key.subject.name.flatMap { IPAddress($0) } }
+        if key.subject.kind == .resolver { resolvers.insert(key.subject) }
+        accused[key.subject] = found
+    }
+
     private mutating func presume(_ id: TargetID, in slot: Int, _ cause: CauseKey) {
         guard let entry = entries[slot] else { return }
         var member = Member(
-            id: id, endpoint: nil, cause: entry.present.cause, suspects: nil, first: entry.began, opening: .min, closeAfter: 0,
-            isFlapping: entry.key.kind == .flapping)
+            id: id, endpoint: nil, cause: entry.present.cause, suspects: nil, first: entry.began, explained: entry.began,
+            opening: .min, closeAfter: 0, isFlapping: entry.key.kind == .flapping)
         (member.isPresumed, member.slot, member.counted) = (true, slot, cause)
         places[id] = members.count
         members.append(member)
@@ -555,6 +714,8 @@ struct IncidentBook: Sendable {
     /// Gives the place of a target to another one, which replaces it with other settings and is presumed to fail as it did.
     mutating func replace(_ id: TargetID, by other: TargetID) {
         if let address = answering.removeValue(forKey: id) { answering[other] = address }
+        if let cause = lastFailures.removeValue(forKey: id) { lastFailures[other] = cause }
+        settled[id] = nil
         guard let place = places.removeValue(forKey: id), let member = members[place] else { return }
         places[other] = place
         members[place]?.id = other
@@ -693,7 +854,7 @@ struct IncidentBook: Sendable {
     private mutating func publish(_ slot: Int, at now: Moment, _ incidents: inout [Incident]) {
         guard let entry = entries[slot], let id = entry.id else { return }
         incidents.append(incident(entry, id, .open, ended: nil, at: now))
-        entries[slot]?.published = (entry.count, entry.members.count, entry.present.key)
+        entries[slot]?.published = (entry.count, entry.members.count, entry.present.key, entry.key.subject)
         entries[slot]?.isThrottled = true
         let due = now.monotonicNanoseconds.addingSaturated(Self.publicationGap)
         throttled.append(Throttle(slot: slot, id: id, due: due))
@@ -750,7 +911,25 @@ extension IncidentBook.Timing {
     }
 }
 
+extension ServerState {
+    /// Whether the server does not answer as it should.
+    fileprivate var isFailing: Bool { self == .down || self == .unreachable }
+}
+
+extension ProbeReport {
+    /// The time at which the probe began, in nanoseconds, or later by the time that a server took for TLS and HTTP.
+    fileprivate var began: Int64 {
+        let time = (resolution ?? .zero) + (connection ?? .zero)
+        return moment.monotonicNanoseconds.addingSaturated(-time.saturatingNanoseconds)
+    }
+}
+
 extension Cause {
+    /// Whether a name server, or the lack of one, has failed to resolve the name.
+    fileprivate var isOfResolver: Bool {
+        layer == .dns && [.noResolver, .resolverRefused, .resolverSilent, .serverFailure].contains(code)
+    }
+
     /// The cause of a target whose probes succeed and fail in turn, and whose status has not changed.
     fileprivate static func flapping(_ endpoint: Endpoint) -> Cause {
         Cause(.quality, .loss, detail: "probes of \(endpoint.text) succeed and fail in turn")

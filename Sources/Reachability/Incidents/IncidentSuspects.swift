@@ -42,6 +42,8 @@ struct IncidentSuspects: Hashable, Sendable {
     let shared: [Suspect]
     /// The component if none of ``shared`` is at fault.
     let last: Suspect
+    /// Whether the server has answered, as by a refusal.
+    let isAnswered: Bool
 
     /// Creates the suspects of a target's failure.
     ///
@@ -52,6 +54,7 @@ struct IncidentSuspects: Hashable, Sendable {
     ///   - state: the state of the target.
     init(_ cause: Cause, of target: Endpoint, at address: IPAddress? = nil, _ state: ServerState) {
         let facts = Facts(cause)
+        isAnswered = cause.isAnswer
         let scope: Incident.Scope = state == .unreachable ? .path : .server
         let own = Suspect(subject: .init(.target, target.text), scope: scope)
         if let (subject, scope) = Self.proved(by: cause, facts) {
@@ -65,6 +68,9 @@ struct IncidentSuspects: Hashable, Sendable {
             state == .degraded
             ? [] : Self.suspected(cause, facts, address ?? facts["address"].flatMap { IPAddress($0) }, scope)
     }
+
+    /// Whether a component is among the suspects.
+    func names(_ subject: Incident.Subject) -> Bool { last.subject == subject || shared.contains { $0.subject == subject } }
 
     /// Whether this machine alone determines the failure, so that an incident opens at once.
     var isCertain: Bool { shared.first.map { $0.isProved && ($0.scope == .local || $0.subject.kind == .interface) } ?? false }
@@ -168,10 +174,17 @@ extension ServerUpdate {
         case .unknown, .unreachable: return nil
         case .down:
             guard let cause else { return nil }
-            return switch (cause.layer, cause.code) {
-            case (.tcp, .refused), (.tcp, .reset), (.tls, _), (.http, _): address
-            default: nil
-            }
+            return cause.isAnswer ? address : nil
+        }
+    }
+}
+
+extension Cause {
+    /// Whether the server, or its host's TCP, has answered.
+    var isAnswer: Bool {
+        switch (layer, code) {
+        case (.tcp, .refused), (.tcp, .reset), (.tls, _), (.http, _): true
+        default: false
         }
     }
 }

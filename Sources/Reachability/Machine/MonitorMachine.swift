@@ -117,7 +117,7 @@ package struct MonitorMachine: Sendable {
             for (id, failure, isFault) in missingFamilies.pathChanged(update.path) {
                 incidents.record(id, failure, .init(fleet.settings(of: id)), isFault: isFault, at: update.moment)
             }
-        case .probe(_, let report): incidents.record(report)
+        case .probe(let id, let report): incidents.record(id, report)
         case .incident, .resync, .gap, .ended: break
         }
     }

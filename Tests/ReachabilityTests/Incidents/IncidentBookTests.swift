@@ -174,7 +174,7 @@ private let second = IncidentTranscript.second
         expectEqual(t.published(), ["over 3 host 198.51.100.7 ×2"])
     }
 
-    @Test(arguments: ["up", "refused", "status"]) func `a host of which one port answers is not at fault`(answer: String) {
+    @Test(arguments: ["up", "refused", "status"]) func `a host of which one port answers is not at fault`(answer: String) throws {
         var t = T()
         for number in 0..<2 { t.fail(number, T.silent, at: "198.51.100.7") }
         expectEqual(t.published(), ["open 1 host 198.51.100.7 ×2"])
@@ -184,6 +184,7 @@ private let second = IncidentTranscript.second
         case "refused": t.fail(2, T.refused, at: "198.51.100.7")
         default: t.fail(2, T.cause(.http, .status), at: "198.51.100.7")
         }
+        for number in 0..<2 { try t.probe(number) }
         let split = [
             "over 1 host 198.51.100.7 ×2", "open 2 target a0:1 ×1 from 0", "open 3 target a1:1 ×1 from 0",
         ]
@@ -247,6 +248,7 @@ private let second = IncidentTranscript.second
         try t.resolve("192.0.2.54")
         expectEmpty(t.published())
         try t.resolve()
+        for number in 0..<3 { try t.probe(number) }
         let split = t.published()
         #expect(split.contains("over 3 resolver 192.0.2.53 ×3") && split.count { $0.contains("open") } == 3, "\(split)")
     }
@@ -302,7 +304,7 @@ private let second = IncidentTranscript.second
         expectEqual(t.advance(by: 0).count, 1)
     }
 
-    @Test func `a target that still fails after the nearer incident opens its own, from its own first failure`() {
+    @Test func `a target that still fails after the nearer incident opens its own, from its own first failure`() throws {
         var t = T(timing: .init(openAfter: 20 * second))
         t.now = 5 * second
         for number in 0..<3 { t.fail(number, T.oneNetwork) }
@@ -314,6 +316,7 @@ private let second = IncidentTranscript.second
         expectEqual(t.advance(by: 10), ["over 1 gateway 192.0.2.1 ×4"])
         t.succeed(1)
         t.succeed(2)
+        try t.probe(0, after: .seconds(3))
         expectEqual(t.advance(by: 10), ["open 2 target a0:1 ×1 from 5"])
     }
 
@@ -327,7 +330,7 @@ private let second = IncidentTranscript.second
             t.published(), ["open 1 target a0:1 ×1", "open 2 target a1:1 ×1", "open 3 gateway 192.0.2.1 ×2"])
     }
 
-    @Test func `a nearer incident opens at once if it continues a published one`() {
+    @Test func `a nearer incident opens at once if it continues a published one`() throws {
         var t = T(timing: .init(openAfter: 20 * second))
         t.fail(0, T.silent, at: "198.51.100.7")
         expectEqual(t.advance(by: 20), ["open 1 target a0:1 ×1 from 0"])
@@ -337,6 +340,7 @@ private let second = IncidentTranscript.second
         // A component farther away is another fault, which must last.
         t.fail(0, T.silentGateway)
         expectEqual(t.published(), ["over 2 interface eth0 ×1"])
+        try t.probe(0)
         expectEqual(t.advance(by: 20), ["open 3 gateway 192.0.2.1 ×1 from 20"])
     }
 

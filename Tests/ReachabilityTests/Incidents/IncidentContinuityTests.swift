@@ -63,6 +63,7 @@ private let second = IncidentTranscript.second
         // A nearer subject continues an incident that readers know.
         t.fail(2, T.noCarrier)
         expectEqual(t.published(), ["open 1 interface eth0 ×1", "merged 8 target a2:1 ×2 into 1"])
+        for number in 0..<2 { try t.probe(number) }
         expectEqual(t.advance(by: 20).count, 2)
     }
 

@@ -9,6 +9,10 @@ struct IncidentTranscript {
     var book = IncidentBook()
     var timing = IncidentBook.Timing()
     var now: Int64 = 0
+    /// The time of the first failure of the present row, for the next records; `nil` for their own time.
+    var failingSince: Int64?
+    /// The texts of targets that have others than the usual ones.
+    var texts: [Int: String] = [:]
 
     static func moment(_ time: Int64) -> Moment {
         Moment(monotonicNanoseconds: time, wallClockNanoseconds: 1_000 * second + time)
@@ -45,15 +49,28 @@ struct IncidentTranscript {
         record(number, .up, nil, address, flapping)
     }
 
+    /// A failure of a target that stays up, because its failures are too few.
+    mutating func miss(_ number: Int, _ cause: Cause, flapping: Bool = false) {
+        record(number, .up, nil, nil, flapping, pending: cause)
+    }
+
+    /// The end of a probe that has failed or succeeded, and that began `duration` earlier. A status that stays the same is not recorded again.
+    mutating func probe(_ number: Int, fails: Bool = true, after duration: Duration = .zero) throws {
+        var report = ProbeReport(endpoint: try Endpoint("a\(number):1"), moment: Self.moment(now))
+        (report.connection, report.cause) = (duration, fails ? Self.silent : nil)
+        book.record(TargetID(number), report)
+    }
+
     mutating func remove(_ number: Int) { book.remove(TargetID(number), at: Self.moment(now)) }
 
     private mutating func record(
-        _ number: Int, _ state: ServerState, _ cause: Cause?, _ address: String?, _ isFlapping: Bool
+        _ number: Int, _ state: ServerState, _ cause: Cause?, _ address: String?, _ isFlapping: Bool, pending: Cause? = nil
     ) {
-        guard let endpoint = try? Endpoint("a\(number):1") else { return }
+        guard let endpoint = try? Endpoint(texts[number] ?? "a\(number):1") else { return }
         let moment = Self.moment(now)
         let update = ServerUpdate(
-            endpoint: endpoint, state: state, cause: cause, since: moment, address: address.flatMap { IPAddress($0) },
+            endpoint: endpoint, state: state, cause: cause, pending: pending,
+            failingSince: failingSince.map { Self.moment($0) }, since: moment, address: address.flatMap { IPAddress($0) },
             interface: nil, roundTrip: nil, isFlapping: isFlapping, isInitial: false, moment: moment)
         book.record(TargetID(number), update, timing)
     }
@@ -63,7 +80,7 @@ struct IncidentTranscript {
         var report = ProbeReport(endpoint: try Endpoint("b.example:1"), moment: Self.moment(now))
         let address = try #require(IPAddress(server))
         report.lookup = LookupAnswer(id: 1, addresses: [address], answeredBy: .dns, server: .init(address))
-        book.record(report)
+        book.record(TargetID(1_000_000), report)
     }
 
     mutating func take() -> [Incident] { book.take(at: Self.moment(now)) }
