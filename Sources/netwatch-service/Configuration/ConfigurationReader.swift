@@ -8,19 +8,52 @@ struct ConfigurationReader {
     /// The maximum number of errors that are noted. A file of 1 MiB can have a hundred thousand.
     static let limit = 100
 
-    private(set) var problems: [ConfigurationProblem]
+    /// The first errors, in the order of their places.
+    private(set) var problems: [ConfigurationProblem] = []
     /// The number of errors beyond ``limit``.
     private(set) var furtherCount = 0
+    private var places: [Place] = []
+    private let ranks: [String: Int]
 
-    init(problems: [ConfigurationProblem] = []) {
-        self.problems = Array(problems.prefix(Self.limit))
-        furtherCount = problems.count - self.problems.count
+    /// The place of an error in the order of the sources: files, environment, command line.
+    private struct Place: Comparable {
+        let source, line, column: Int
+
+        init(_ origin: ConfigurationOrigin, _ ranks: [String: Int]) {
+            switch origin {
+            // An error of a complete file, which is not read.
+            case .path: (source, line, column) = (-1, 0, 0)
+            case .file(let path, let line, let column):
+                (source, self.line, self.column) = (ranks[path] ?? ranks.count, line, column)
+            case .environment: (source, line, column) = (ranks.count + 1, 0, 0)
+            case .argument: (source, line, column) = (ranks.count + 2, 0, 0)
+            case .standard: (source, line, column) = (ranks.count + 3, 0, 0)
+            }
+        }
+
+        static func < (one: Self, other: Self) -> Bool {
+            (one.source, one.line, one.column) < (other.source, other.line, other.column)
+        }
+    }
+
+    /// Creates a reader. - Parameter files: the files in their order.
+    init(problems: [ConfigurationProblem] = [], files: [String] = []) {
+        ranks = Dictionary(zip(files, 0...)) { first, _ in first }
+        for problem in problems { note(problem.origin, problem.reason) }
     }
 
     /// Notes an error. The reason of one beyond ``limit`` is not computed.
     mutating func note(_ origin: ConfigurationOrigin, _ reason: @autoclosure () -> String) {
-        guard problems.count < Self.limit else { return furtherCount += 1 }
-        problems.append(ConfigurationProblem(origin, reason()))
+        let place = Place(origin, ranks)
+        if problems.count >= Self.limit {
+            furtherCount += 1
+            guard let last = places.last, place < last else { return }
+            problems.removeLast()
+            places.removeLast()
+        }
+        let index = places.lastIndex { $0 <= place }.map { $0 + 1 } ?? 0
+        problems.insert(ConfigurationProblem(origin, reason()), at: index)
+        places.insert(place, at: index)
     }
 
     /// Notes an error about a name that is not among the known ones, with the nearest of them, or with another remedy.
@@ -28,7 +61,6 @@ struct ConfigurationReader {
         _ origin: ConfigurationOrigin, _ reason: @autoclosure () -> String, unknown name: String,
         among known: @autoclosure () -> [String], otherwise remedy: @autoclosure () -> String = ""
     ) {
-        guard problems.count < Self.limit else { return furtherCount += 1 }
         note(origin, reason() + (NearestKey.find(name, among: known()).map { "; the nearest is '\($0)'" } ?? remedy()))
     }
 

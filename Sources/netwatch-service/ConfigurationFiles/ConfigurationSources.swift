@@ -30,7 +30,7 @@ struct ConfigurationSources {
         var files: [String] = []
         /// Notes to the user, which are no errors.
         var notes: [ConfigurationProblem] = []
-        /// The errors, in the order of the layers.
+        /// The errors, in the order of the files and of their lines; then those of the environment and of the command line.
         var problems: [ConfigurationProblem] = []
         /// The number of errors beyond ``ConfigurationReader/limit``.
         var furtherProblems = 0
@@ -56,7 +56,7 @@ struct ConfigurationSources {
         }
         let arguments = targets.map { ConfigurationNode(.scalar($0), .argument(ConfigurationOrigin.target)) }
         tree = ConfigurationLayer.add(arguments, to: "targets", of: tree)
-        var reader = ConfigurationReader(problems: problems)
+        var reader = ConfigurationReader(problems: problems, files: loaded.files)
         loaded.configuration = Configuration(tree, &reader)
         loaded.tree = tree.content == .empty ? nil : tree
         checkTimeZone(loaded.configuration, tree, &reader)

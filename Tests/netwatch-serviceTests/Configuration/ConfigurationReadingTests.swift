@@ -332,4 +332,28 @@ import Testing
         let problems = YAML.problems("interval: x\nfoo: 1\ntargets: [a, \"b:1\", \"c:99999\"]")
         expectEqual(problems.count, 4, "\(problems)")
     }
+
+    @Test func `errors are in the order of their lines`() throws {
+        let problems = YAML.problems(
+            """
+            targets:
+              - {target: "a:1", class: slow, tint: red}
+              - {target: "a:1"}
+            interval: x
+            groups:
+              - {name: web, severity: high}
+            foo: 1
+            retention: {size: 1}
+            """)
+        let lines = problems.compactMap { $0.split(separator: ":").dropFirst().first.flatMap { Int($0) } }
+        #expect(lines == lines.sorted() && Set(lines) == [2, 3, 4, 6, 7, 8], "\(problems)")
+        // The hundred that are noted are the first ones.
+        var reader = ConfigurationReader(files: ["b.yaml", "a.yaml"])
+        for line in (1...300).reversed() { reader.note(.file("a.yaml", line: line, column: 1), "a\(line)") }
+        reader.note(.argument("--interval"), "last")
+        reader.note(.file("b.yaml", line: 400, column: 1), "first")
+        reader.note(.path("c.yaml"), "not read")
+        expectEqual(reader.problems.map(\.reason), ["not read", "first"] + (1...98).map { "a\($0)" })
+        expectEqual(reader.furtherCount, 203)
+    }
 }
