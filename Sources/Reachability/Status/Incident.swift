@@ -36,6 +36,21 @@ public struct Incident: Hashable, Sendable, Identifiable {
         case server
     }
 
+    /// How important the failures of targets are, as the configuration of a service says.
+    package enum Severity: String, Hashable, Sendable, CaseIterable, Comparable {
+        case info, warning, critical
+
+        private var rank: Int {
+            switch self {
+            case .info: 0
+            case .warning: 1
+            case .critical: 2
+            }
+        }
+
+        package static func < (one: Self, other: Self) -> Bool { one.rank < other.rank }
+    }
+
     /// The component that is at fault.
     public struct Subject: Hashable, Sendable {
         /// The kind of a component. Later versions may add kinds.
@@ -89,13 +104,16 @@ public struct Incident: Hashable, Sendable, Identifiable {
     /// All servers that the incident has affected so far; empty if the monitor does not publish them
     /// (``MonitorConfiguration/publishesMembers``).
     package let members: TargetSet
+    /// The highest severity of the affected servers; `nil` if none has one, and outside of a service.
+    package let severity: Severity?
     package let began: Moment
     package let ended: Moment?
     package let moment: Moment
 
     package init(
         id: String, kind: Kind = .fault, state: State, into: String? = nil, scope: Scope, subject: Subject, cause: Cause,
-        targetCount: Int, targets: [Endpoint], members: TargetSet = TargetSet(), began: Moment, ended: Moment?, moment: Moment
+        targetCount: Int, targets: [Endpoint], members: TargetSet = TargetSet(), severity: Severity? = nil,
+        began: Moment, ended: Moment?, moment: Moment
     ) {
         self.id = id
         self.kind = kind
@@ -107,6 +125,7 @@ public struct Incident: Hashable, Sendable, Identifiable {
         self.targetCount = targetCount
         self.targets = targets
         self.members = members
+        self.severity = severity
         self.began = began
         self.ended = ended
         self.moment = moment

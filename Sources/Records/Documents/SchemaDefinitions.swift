@@ -167,6 +167,13 @@ extension Schema {
             ("cause", .reference("cause")),
             ("target_count", .integer("The largest number of targets that the incident affected at the same time")),
             ("targets", .array(.text(""), "The first targets that the incident affected, at most 10")),
+            (
+                "severity",
+                .nullable(
+                    .enumeration(
+                        Incident.Severity.allCases.map(\.rawValue),
+                        "The highest severity of the targets that the incident affected; null without one, and outside of serve"))
+            ),
             ("acknowledged", .nullable(.object(acknowledgement))),
             ("recorded", .nullable(.flag("Whether the history has the incident; null outside of serve"))),
         ] + identity

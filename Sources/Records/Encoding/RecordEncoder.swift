@@ -179,6 +179,7 @@ package struct RecordEncoder {
         writer.member(incident.cause)
         writer.member("target_count", incident.targetCount)
         writer.member("targets", incident.targets.map(\.text))
+        writer.member("severity", incident.severity?.rawValue)
         writer.key("acknowledged")
         writer.null()
         writer.member("recorded", isRecorded)

@@ -119,7 +119,7 @@ extension Record {
             return 260 + report.endpoint.text.utf8.count + (report.cause?.estimatedSize ?? 0)
         case .incident(let incident):
             let targets = incident.targets.reduce(0) { $0 + 3 + $1.text.utf8.count }
-            return 450 + (incident.subject.name?.utf8.count ?? 0) + targets + incident.cause.estimatedSize
+            return 470 + (incident.subject.name?.utf8.count ?? 0) + targets + incident.cause.estimatedSize
         case .resync, .gap, .ended: return 160
         }
     }

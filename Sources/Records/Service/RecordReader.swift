@@ -258,6 +258,7 @@ private struct Keys: Decodable {
     var scope: String?
     var subject: Subject?
     var target_count: Int?
+    var severity: String?
     var recorded: Bool?
     var reason: String?
 
@@ -290,7 +291,8 @@ private struct Keys: Decodable {
         return Incident(
             id: incident, kind: self.kind.flatMap(Incident.Kind.init) ?? .fault, state: state, into: into, scope: scope,
             subject: Incident.Subject(kind, subject.name), cause: cause.cause,
-            targetCount: target_count ?? endpoints.count, targets: endpoints, began: clock.moment(from),
+            targetCount: target_count ?? endpoints.count, targets: endpoints,
+            severity: severity.flatMap(Incident.Severity.init), began: clock.moment(from),
             ended: to.map(clock.moment), moment: clock.now)
     }
 }

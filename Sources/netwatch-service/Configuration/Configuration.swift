@@ -64,9 +64,7 @@ struct Configuration: Hashable, Sendable {
     }
 
     /// The importance of a target's failures.
-    enum Severity: String, Hashable, Sendable, CaseIterable {
-        case info, warning, critical
-    }
+    typealias Severity = Incident.Severity
 }
 
 /// A target of the configuration.

@@ -1,23 +1,32 @@
+import Pacing
 import Reachability
 
 /// The incidents between the monitor, the history and the readers. Readers see a state of an incident once the history has it, or after
 /// a time limit as not recorded.
+///
+/// They see the states in the order of the monitor, so that an incident is open before another one is merged with it.
 struct IncidentDesk: Sendable {
     /// The time for which readers wait for the history, in nanoseconds.
     static let limit: Int64 = 200_000_000
 
-    /// A state of an incident that the history does not have yet.
+    /// A state of an incident that readers have not seen, or that the history does not have yet.
     private struct Waiting: Sendable {
         var incident: Incident
         /// The numbers of its targets in the history.
         var targets: TargetSet
         /// The number of the state, so that an earlier commit does not count for a later state.
-        var number: Int
-        /// The time from which readers see it in any case; `nil` if they have seen it.
-        var deadline: Int64?
+        let number: Int
+        /// The time from which readers see it in any case.
+        let deadline: Int64
+        var isRecorded = false
     }
 
-    private var waiting: [String: Waiting] = [:]
+    /// The states that readers have not seen, in their order.
+    private var waiting: [Waiting] = []
+    /// The numbers of the last states of incidents among them. A thousand incidents can open in one turn.
+    private var latest: [String: Int] = [:]
+    /// The last states that readers have seen as not recorded, by the identifiers of the incidents.
+    private var unrecorded: [String: Waiting] = [:]
     private var lastNumber = 0
     /// The incidents that readers see, the newest first.
     private(set) var shown: [BoardIncident] = []
@@ -25,7 +34,22 @@ struct IncidentDesk: Sendable {
     private var shownIDs: Set<String> = []
 
     /// The time of the next ``takeOverdue(at:)``; `nil` for never.
-    var deadline: Int64? { waiting.values.compactMap(\.deadline).min() }
+    var deadline: Int64? { waiting.first?.deadline }
+
+    /// Returns the last state of an incident; `nil` for a new one.
+    func last(_ id: String) -> Incident? {
+        latest[id].flatMap(index).map { waiting[$0].incident } ?? place(of: id).map { shown[$0].incident }
+    }
+
+    /// The index of a state that readers have not seen, whose numbers ascend.
+    private func index(of number: Int) -> Int? {
+        var (low, high) = (0, waiting.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if waiting[middle].number < number { low = middle + 1 } else { high = middle }
+        }
+        return low < waiting.count && waiting[low].number == number ? low : nil
+    }
 
     /// Shows incidents of earlier runs of the service, the newest first.
     mutating func restore(_ incidents: [BoardIncident]) {
@@ -42,7 +66,7 @@ struct IncidentDesk: Sendable {
     ///   - isRepeated: whether the wall clock shows a time before the end of the history. An incident that is new begins at that end.
     /// - Returns: the incident.
     func dated(_ incident: Incident, at now: Int64, isRepeated: Bool = false) -> Incident {
-        let former = waiting[incident.id]?.incident ?? place(of: incident.id).map { shown[$0].incident }
+        let former = last(incident.id)
         let began = former?.began ?? (isRepeated ? incident.began.moved(to: now) : incident.began.limited(to: now))
         guard let ended = incident.ended else { return incident.dated(from: began, to: nil) }
         let elapsed = max(.zero, incident.began.instant.duration(to: ended.instant))
@@ -57,11 +81,8 @@ struct IncidentDesk: Sendable {
             incident.dated(from: incident.began.limited(to: time), to: incident.ended?.limited(to: time))
         }
         shown = shown.map { BoardIncident(incident: limited($0.incident), isRecorded: $0.isRecorded, targets: $0.targets) }
-        waiting = waiting.mapValues { state in
-            var state = state
-            state.incident = limited(state.incident)
-            return state
-        }
+        for place in waiting.indices { waiting[place].incident = limited(waiting[place].incident) }
+        for id in unrecorded.keys { if let incident = unrecorded[id]?.incident { unrecorded[id]?.incident = limited(incident) } }
     }
 
     /// Adds a state of an incident. Readers receive no state that differs from the one before only by further targets.
@@ -73,36 +94,51 @@ struct IncidentDesk: Sendable {
     /// - Returns: the number with which its commit is reported.
     mutating func add(_ incident: Incident, of targets: TargetSet = TargetSet(), at now: Int64) -> Int {
         lastNumber += 1
-        let place = place(of: incident.id)
-        let former = waiting[incident.id]?.incident ?? place.map { shown[$0].incident }
         let isKnown =
-            former.map {
+            last(incident.id).map {
                 $0.state == incident.state && $0.targetCount == incident.targetCount && $0.scope == incident.scope
-                    && $0.cause.isSameFailure(as: incident.cause)
+                    && $0.subject == incident.subject && $0.cause.isSameFailure(as: incident.cause)
             } ?? false
-        let deadline = waiting[incident.id]?.deadline ?? (isKnown ? nil : now + Self.limit)
-        waiting[incident.id] = Waiting(incident: incident, targets: targets, number: lastNumber, deadline: deadline)
-        if isKnown, let place { shown[place].targets.formUnion(targets) }
+        guard isKnown else {
+            waiting.append(
+                Waiting(incident: incident, targets: targets, number: lastNumber, deadline: now.addingSaturated(Self.limit)))
+            latest[incident.id] = lastNumber
+            return lastNumber
+        }
+        if let index = latest[incident.id].flatMap(index) {
+            waiting[index].targets.formUnion(targets)
+        } else if let place = place(of: incident.id) {
+            shown[place].targets.formUnion(targets)
+        }
         return lastNumber
     }
 
-    /// Notes that the history has a state. - Returns: The incident, if readers have not seen this state, or only as not recorded.
-    mutating func committed(_ id: String, _ number: Int) -> BoardIncident? {
-        guard let state = waiting[id], state.number == number else { return nil }
-        waiting[id] = nil
-        let wasUnrecorded = place(of: id).map { !shown[$0].isRecorded } ?? false
+    /// Notes that the history has a state. - Returns: The states that readers see now.
+    mutating func committed(_ id: String, _ number: Int) -> [BoardIncident] {
+        if let index = index(of: number) {
+            waiting[index].isRecorded = true
+            return take { $0.isRecorded }
+        }
+        guard let state = unrecorded[id], state.number == number else { return [] }
+        unrecorded[id] = nil
+        // A later state follows.
+        guard latest[id] == nil else { return [] }
         let incident = BoardIncident(incident: state.incident, isRecorded: true, targets: state.targets)
         show(incident)
-        return state.deadline != nil || wasUnrecorded ? incident : nil
+        return [incident]
     }
 
-    /// Returns the states that the history does not have in time. Readers see them as not recorded.
-    mutating func takeOverdue(at now: Int64) -> [BoardIncident] {
-        let ids = waiting.filter { $0.value.deadline.map { $0 <= now } ?? false }.keys.sorted()
-        return ids.compactMap { id in
-            guard let state = waiting[id] else { return nil }
-            waiting[id]?.deadline = nil
-            let incident = BoardIncident(incident: state.incident, isRecorded: false, targets: state.targets)
+    /// Returns the states that the history does not have in time, which readers see as not recorded, and those that have waited for them.
+    mutating func takeOverdue(at now: Int64) -> [BoardIncident] { take { $0.isRecorded || $0.deadline <= now } }
+
+    /// Shows the first states for which a condition holds.
+    private mutating func take(while condition: (Waiting) -> Bool) -> [BoardIncident] {
+        let states = waiting.prefix(while: condition)
+        waiting.removeFirst(states.count)
+        return states.map { state in
+            if latest[state.incident.id] == state.number { latest[state.incident.id] = nil }
+            unrecorded[state.incident.id] = state.isRecorded ? nil : state
+            let incident = BoardIncident(incident: state.incident, isRecorded: state.isRecorded, targets: state.targets)
             show(incident)
             return incident
         }
@@ -136,10 +172,20 @@ struct IncidentDesk: Sendable {
 
 extension Incident {
     /// Returns the incident with other times.
-    fileprivate func dated(from began: Moment, to ended: Moment?) -> Incident {
+    func dated(from began: Moment, to ended: Moment?) -> Incident {
+        with(severity, from: began, to: ended, at: moment)
+    }
+
+    /// Returns the incident as one that readers see at a time.
+    func published(at moment: Moment) -> Incident { with(severity, from: began, to: ended, at: moment) }
+
+    /// Returns the incident with a severity.
+    func with(_ severity: Severity?) -> Incident { with(severity, from: began, to: ended, at: moment) }
+
+    private func with(_ severity: Severity?, from began: Moment, to ended: Moment?, at moment: Moment) -> Incident {
         Incident(
             id: id, kind: kind, state: state, into: into, scope: scope, subject: subject, cause: cause, targetCount: targetCount,
-            targets: targets, members: members, began: began, ended: ended, moment: moment)
+            targets: targets, members: members, severity: severity, began: began, ended: ended, moment: moment)
     }
 }
 

@@ -1,3 +1,4 @@
+import Pacing
 import Reachability
 import Records
 
@@ -41,6 +42,8 @@ struct KeeperState: Sendable {
     /// The time of the last update of all bars, in milliseconds.
     private var barsShown: Int64 = 0
     private let offset: TimeZoneOffset
+    /// The time of the last record that readers have received; `nil` before the first one.
+    private var published: Moment?
 
     /// The time between two updates of the running cells of all bars, in milliseconds. They are not older than the statuses beside them.
     static let barInterval: Int64 = 1_000
@@ -63,7 +66,7 @@ struct KeeperState: Sendable {
         self.ledgers.reserve(targets.map(\.number).max() ?? -1)
         self.targets = targets.map { Self.kept($0, at: moment) }
         renumber()
-        for target in self.targets { self.recorder.add(target.number) }
+        for target in self.targets { self.recorder.add(target.number, outageLimit: target.configured.outageLimit) }
         updateMaintenance()
     }
 
@@ -127,9 +130,7 @@ struct KeeperState: Sendable {
             handle(event.event, at: moment, &effects)
         }
         for result in results { add(result) }
-        for incident in incidents.takeOverdue(at: moment.monotonicNanoseconds) {
-            effects.append(.publish(.incident(incident.incident), isRecorded: incident.isRecorded))
-        }
+        publish(incidents.takeOverdue(at: moment.monotonicNanoseconds), &effects)
         let turn = recorder.takeTurn()
         account(turn)
         effects.append(.record(turn))
@@ -146,7 +147,23 @@ struct KeeperState: Sendable {
 
     /// Notes that the history has a state of an incident.
     mutating func committed(_ id: String, _ number: Int) -> [Effect] {
-        incidents.committed(id, number).map { [.publish(.incident($0.incident), isRecorded: true)] } ?? []
+        var effects: [Effect] = []
+        publish(incidents.committed(id, number), &effects)
+        return effects
+    }
+
+    private mutating func publish(_ event: MonitorEvent, _ effects: inout [Effect]) {
+        published = max(published ?? event.moment, event.moment)
+        effects.append(.publish(event, isRecorded: nil))
+    }
+
+    /// Publishes states of incidents. They have waited for the history, and the times of records never decrease.
+    private mutating func publish(_ states: [BoardIncident], _ effects: inout [Effect]) {
+        for state in states {
+            let moment = max(published ?? state.incident.moment, state.incident.moment)
+            published = moment
+            effects.append(.publish(.incident(state.incident.published(at: moment)), isRecorded: state.isRecorded))
+        }
     }
 
     /// Shows incidents of earlier runs of the service, the newest first.
@@ -167,24 +184,25 @@ struct KeeperState: Sendable {
         case .path(let update):
             path = update
             effects.append(.recordPath(update))
-            effects.append(.publish(event, isRecorded: nil))
+            publish(event, &effects)
         case .server(let id, let update):
             guard id != canaryID else {
                 canary = update
-                return effects.append(.publish(event, isRecorded: nil))
+                return publish(event, &effects)
             }
             // The target may have been removed in the meantime.
             guard let place = placesAtMonitor[id] else { return }
             targets[place].update = update
             let state = RecordedState(update.state)
             recorder.change(targets[place].number, to: state, at: update.moment.milliseconds)
-            effects.append(.publish(event, isRecorded: nil))
+            publish(event, &effects)
         case .incident(let incident):
-            let incident = incidents.dated(incident, at: recorder.now, isRepeated: recorder.isRepeated)
+            let severity = severity(of: incident)
+            let incident = incidents.dated(incident.with(severity), at: recorder.now, isRepeated: recorder.isRepeated)
             let members = members(of: incident)
             let number = incidents.add(incident, of: members, at: moment.monotonicNanoseconds)
             effects.append(.recordIncident(incident, members, number))
-        case .resync, .gap: effects.append(.publish(event, isRecorded: nil))
+        case .resync, .gap: publish(event, &effects)
         case .ended: effects.append(.ended)
         case .probe: break
         }
@@ -193,6 +211,12 @@ struct KeeperState: Sendable {
     /// Returns the numbers of an incident's targets in the history, without the canary and removed targets.
     private func members(of incident: Incident) -> TargetSet {
         TargetSet(incident.members.numbers.lazy.compactMap { placesAtMonitor[TargetID($0)].map { targets[$0].number } })
+    }
+
+    /// Returns the highest severity of an incident's targets. Those that were removed count.
+    private func severity(of incident: Incident) -> Incident.Severity? {
+        let present = incident.members.numbers.lazy.compactMap { target(at: TargetID($0))?.configured.severity }.max()
+        return [present, incidents.last(incident.id)?.severity].compactMap { $0 }.max()
     }
 
     // MARK: History
@@ -257,6 +281,11 @@ extension String {
     }
 }
 
+extension ConfiguredTarget {
+    /// The time that a failure lasts before the report counts it, in milliseconds.
+    fileprivate var outageLimit: Int64 { min(settings.openAfter.saturatingNanoseconds / 1_000_000, TurnCoder.outageLimit) }
+}
+
 // MARK: Configurations
 
 extension KeeperState {
@@ -277,12 +306,13 @@ extension KeeperState {
         ledgers.reserve(additions.map(\.number).max() ?? -1)
         for (place, addition) in zip(difference.added, additions) {
             kept[place] = Self.kept(addition, at: moment)
-            recorder.add(addition.number)
+            recorder.add(addition.number, outageLimit: addition.configured.outageLimit)
         }
         configuration = next
         targets = zip(next.targets, kept).compactMap { configured, target in
             guard var target else { return nil }
             target.configured = configured
+            recorder.setOutageLimit(configured.outageLimit, of: target.number)
             return target
         }
         renumber()

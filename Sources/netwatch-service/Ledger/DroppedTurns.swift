@@ -8,6 +8,8 @@ struct DroppedTurns: Sendable {
     private(set) var time: ClockReading
     /// The state of each target that had an event; `nil` if the target is no longer monitored.
     private var states: [Int: RecordedState?] = [:]
+    /// The times that failures last before they are outages, of the targets for which they were set.
+    private var outageLimits: [Int: Int64] = [:]
     /// The times before the start in which the service did not run, or could not record.
     private var stops: [HistoryGap] = []
 
@@ -27,6 +29,7 @@ struct DroppedTurns: Sendable {
             case .sample(let target, let sample):
                 samples += 1
                 states[target] = .some(sample.state)
+            case .outageLimit(let target, let limit): outageLimits[target] = limit
             case .end(let target, _): states[target] = .some(nil)
             case .gap(let gap): if gap.reason == .stopped || gap.period.upperBound <= start { stops.append(gap) }
             }
@@ -37,6 +40,7 @@ struct DroppedTurns: Sendable {
         samples += later.samples
         time = later.time
         states.merge(later.states) { $1 }
+        outageLimits.merge(later.outageLimits) { $1 }
         stops += later.stops
     }
 
@@ -48,7 +52,8 @@ struct DroppedTurns: Sendable {
         let changes = states.sorted { $0.key < $1.key }.map { target, state -> HistoryEvent in
             state.map { .begin(target: target, $0, at: time.wall) } ?? .end(target: target, at: time.wall)
         }
-        return HistoryTurn(time, (stops + [gap]).map { .gap($0) } + changes)
+        let limits = outageLimits.sorted { $0.key < $1.key }.map { HistoryEvent.outageLimit(target: $0.key, $0.value) }
+        return HistoryTurn(time, (stops + [gap]).map { .gap($0) } + changes + limits)
     }
 }
 

@@ -1,3 +1,5 @@
+import Pacing
+
 /// The translation of results, changes and readings of the clocks into the events of the history.
 ///
 /// A clock that shows a time again records nothing, so that no second is counted twice.
@@ -21,15 +23,27 @@ struct HistoryRecorder: Sendable {
         var isInMaintenance: Bool
         /// The time of the last event.
         var last: Int64
+        /// The time that a failure lasts before it is an outage, in milliseconds.
+        var outageLimit: Int64
+        /// The time until which failures count as unknown, because the target has not been reached yet; `nil` if it has, or this time is over.
+        var beginning: Int64?
 
         /// The state that is recorded.
-        var state: RecordedState { isInMaintenance ? .maintenance : probed }
+        var state: RecordedState { isInMaintenance ? .maintenance : beginning != nil && probed.isOutage ? .unknown : probed }
+
+        mutating func setProbed(_ state: RecordedState) {
+            probed = state
+            if state == .up || state == .degraded { beginning = nil }
+        }
     }
 
     private var clock: HistoryClock
     private var reading: ClockReading
     private var entries: [Int: Entry] = [:]
     private var events: [HistoryEvent] = []
+    /// The targets that have not been reached since they were added, and the time at which the failures of the first of them count.
+    private var beginnings: Set<Int> = []
+    private var firstBeginning = Int64.max
     /// Whether the clock shows a time that was recorded already.
     private(set) var isRepeated = false
     /// The time by which the wall clock is behind the recorded time, in milliseconds.
@@ -78,37 +92,85 @@ struct HistoryRecorder: Sendable {
             for target in entries.keys { entries[target]?.last = period.upperBound }
         case .withdraw(let time):
             events = []
-            for target in entries.keys.sorted() { begin(target, at: time) }
+            for target in entries.keys.sorted() {
+                begin(target, at: time)
+                if let entry = entries[target], let beginning = entry.beginning {
+                    entries[target]?.beginning = min(beginning, time.addingSaturated(entry.outageLimit))
+                }
+            }
+            firstBeginning = beginnings.isEmpty ? .max : time
             return time
         }
+        endBeginnings()
         return nil
     }
 
-    /// Adds a target whose state is not known yet.
-    mutating func add(_ target: Int, isInMaintenance: Bool = false) {
-        entries[target] = Entry(probed: .unknown, isInMaintenance: isInMaintenance, last: clock.last)
+    /// Records the failures of the targets that have not been reached in time since they were added.
+    private mutating func endBeginnings() {
+        guard clock.last >= firstBeginning else { return }
+        firstBeginning = .max
+        for target in beginnings.sorted() {
+            guard let beginning = entries[target]?.beginning else {
+                beginnings.remove(target)
+                continue
+            }
+            if beginning <= clock.last {
+                beginnings.remove(target)
+                change(target, at: beginning) { $0.beginning = nil }
+            } else {
+                firstBeginning = min(firstBeginning, beginning)
+            }
+        }
+    }
+
+    /// Adds a target whose state is not known yet. The seconds before its first success count as unknown, for at most `outageLimit`, so that
+    /// the start of a machine is no outage.
+    ///
+    /// - Parameters:
+    ///   - target: the number of the target.
+    ///   - isInMaintenance: whether a maintenance window covers it.
+    ///   - outageLimit: the time that a failure lasts before it is an outage, in milliseconds.
+    mutating func add(_ target: Int, isInMaintenance: Bool = false, outageLimit: Int64 = 0) {
+        var entry = Entry(
+            probed: .unknown, isInMaintenance: isInMaintenance, last: clock.last, outageLimit: max(0, outageLimit))
+        if outageLimit > 0 {
+            let beginning = clock.last.addingSaturated(outageLimit)
+            entry.beginning = beginning
+            beginnings.insert(target)
+            firstBeginning = min(firstBeginning, beginning)
+        }
+        entries[target] = entry
         begin(target, at: clock.last)
+    }
+
+    /// Sets the time that a failure lasts before it is an outage, in milliseconds.
+    mutating func setOutageLimit(_ limit: Int64, of target: Int) {
+        guard let entry = entries[target], entry.outageLimit != max(0, limit) else { return }
+        entries[target]?.outageLimit = max(0, limit)
+        events.append(.outageLimit(target: target, max(0, limit)))
     }
 
     /// Begins a target again, after the history was withdrawn.
     mutating func restart(_ target: Int) { begin(target, at: clock.last) }
 
     private mutating func begin(_ target: Int, at time: Int64) {
-        guard let state = entries[target]?.state else { return }
+        guard let entry = entries[target] else { return }
         entries[target]?.last = time
-        events.append(.begin(target: target, state, at: time))
+        events.append(.begin(target: target, entry.state, at: time))
+        if entry.outageLimit > 0 { events.append(.outageLimit(target: target, entry.outageLimit)) }
     }
 
     /// Removes a target.
     mutating func remove(_ target: Int) {
         guard let entry = entries.removeValue(forKey: target) else { return }
+        beginnings.remove(target)
         events.append(.end(target: target, at: max(entry.last, clock.last)))
     }
 
     /// Adds a result.
     mutating func add(_ result: Result) {
         guard let place = entries.index(forKey: result.target) else { return }
-        entries.values[place].probed = result.state
+        entries.values[place].setProbed(result.state)
         guard !isRepeated else { return }
         let entry = entries.values[place]
         let time = min(max(result.time, entry.last), clock.last)
@@ -119,7 +181,7 @@ struct HistoryRecorder: Sendable {
 
     /// Changes the state of a target by its probes. - Parameter time: the wall clock in milliseconds since 1970.
     mutating func change(_ target: Int, to state: RecordedState, at time: Int64) {
-        change(target, at: time) { $0.probed = state }
+        change(target, at: time) { $0.setProbed(state) }
     }
 
     /// Begins or ends the maintenance of a target.

@@ -47,6 +47,8 @@ enum HistoryEvent: Hashable, Sendable {
     case sample(target: Int, Sample)
     /// The state changes without a result, as by a maintenance window.
     case change(target: Int, RecordedState, at: Int64)
+    /// A failure of a target is an outage if it lasts this time from now on, in milliseconds.
+    case outageLimit(target: Int, Int64)
     /// A target is no longer monitored.
     case end(target: Int, at: Int64)
     /// Nothing was recorded of any target.

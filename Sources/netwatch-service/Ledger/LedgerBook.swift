@@ -82,6 +82,8 @@ struct LedgerBook: Sendable {
                 guard entries.indices.contains(target) else { continue }
                 bridge(target, to: min(moment, limit))
                 change(target, to: state, at: min(moment, limit))
+            case .outageLimit(let target, let time):
+                if entries.indices.contains(target) { entries[target]?.ledger.setOutageLimit(time) }
             case .end(let target, let moment): end(target, min(moment, limit))
             case .gap(let gap): skip(gap, limit)
             }

@@ -7,9 +7,10 @@ struct PeriodSummary: Hashable, Sendable {
     var probes = 0
     var lost = 0
     var roundTrips = RoundTripHistogram()
-    /// The number of outages that began in the period. An outage is a time in which the target is down or unreachable.
+    /// The number of outages that were counted in the period: times in which the target is down or unreachable, from the moment at which they
+    /// have lasted as long as an outage must (``OutageCounter``).
     var outages = 0
-    /// Whether the period begins within an outage.
+    /// Whether the period begins within an outage that was counted before.
     var continuesOutage = false
 
     /// The number of outages that overlap the period.

@@ -1,6 +1,6 @@
-/// A ledger as bytes: its version, the values as LEB128 numbers, and a CRC-32.
+/// A ledger as bytes: its version, the values as LEB128 numbers, and a CRC-32. Those of version 1 have no outage counter.
 extension TargetLedger {
-    private static let version: UInt64 = 1
+    private static let version: UInt64 = 2
 
     /// The encoded ledger. - Parameter isActive: whether the target is monitored.
     func bytes(isActive: Bool) -> [UInt8] {
@@ -10,6 +10,7 @@ extension TargetLedger {
         writer.append(UInt64(state.rawValue))
         writer.append(signed: end)
         for summary in [currentHour, currentDay] { summary.append(to: &writer) }
+        outages.append(to: &writer)
         return writer.bytes + writer.checksum
     }
 
@@ -17,13 +18,16 @@ extension TargetLedger {
     static func decode(_ bytes: [UInt8]) -> (ledger: TargetLedger, isActive: Bool)? {
         guard bytes.count > 4, Array(bytes.suffix(4)) == CRC32.bytes(of: bytes.dropLast(4)) else { return nil }
         var reader = VarintReader(bytes.dropLast(4))
-        guard reader.next() == version, let active = reader.next(), active <= 1, let number = reader.next(), number < 8,
+        guard let written = reader.next(), 1...version ~= written, let active = reader.next(), active <= 1,
+            let number = reader.next(), number < 8,
             let state = RecordedState(rawValue: UInt8(number)), let end = reader.nextSigned(), end == SampleBlock.limited(end),
-            let hour = PeriodSummary(&reader), let day = PeriodSummary(&reader), reader.isAtEnd
+            let hour = PeriodSummary(&reader), let day = PeriodSummary(&reader)
         else { return nil }
+        let outages = written > 1 ? OutageCounter(&reader) : OutageCounter(isCounted: state.isOutage)
+        guard let outages, reader.isAtEnd else { return nil }
         // The accounting continues from the end, which is in the current hour and in the current day.
         guard hour.period == Self.hour(containing: end), day.period.contains(end) else { return nil }
-        return (TargetLedger(state, end: end, hour: hour, day: day), active == 1)
+        return (TargetLedger(state, end: end, hour: hour, day: day, outages: outages), active == 1)
     }
 }
 

@@ -10,6 +10,7 @@ struct TargetLedger: Sendable {
     private(set) var end: Int64
     private(set) var currentHour: PeriodSummary
     private(set) var currentDay: PeriodSummary
+    private(set) var outages: OutageCounter
 
     /// The summaries of the periods that have ended.
     struct Ended: Hashable, Sendable {
@@ -24,23 +25,27 @@ struct TargetLedger: Sendable {
     ///   - time: the present time of the ``HistoryClock``.
     ///   - calendar: the days.
     init(_ state: RecordedState = .unknown, at time: Int64, in calendar: inout DayCalendar) {
-        (self.state, end) = (state, time)
+        (self.state, end, outages) = (state, time, OutageCounter())
         currentHour = PeriodSummary(Self.hour(containing: time))
         currentDay = PeriodSummary(calendar.day(containing: time))
-        if state.isOutage { countOutage() }
+        if outages.change(to: state) { countOutage() }
     }
 
     /// Continues the accounting of an earlier ledger.
-    init(_ state: RecordedState, end: Int64, hour: PeriodSummary, day: PeriodSummary) {
+    init(_ state: RecordedState, end: Int64, hour: PeriodSummary, day: PeriodSummary, outages: OutageCounter? = nil) {
         (self.state, self.end, currentHour, currentDay) = (state, end, hour, day)
+        self.outages = outages ?? OutageCounter(isCounted: state.isOutage)
     }
+
+    /// Sets the time that a failure lasts before it is an outage, in milliseconds.
+    mutating func setOutageLimit(_ limit: Int64) { outages.limit = limit }
 
     /// Accounts the time until now, and begins another state. An earlier time than before changes only the state.
     mutating func change(to state: RecordedState, at time: Int64, in calendar: inout DayCalendar) -> Ended {
         let ended = advance(to: time, in: &calendar)
-        if state.isOutage, !self.state.isOutage { countOutage() }
+        if outages.change(to: state) { countOutage() }
         // An outage before a gap that begins the period is not known to have lasted until now.
-        if !state.isOutage {
+        if !outages.isCounted {
             if currentHour.hasNoRecordedTime { currentHour.continuesOutage = false }
             if currentDay.hasNoRecordedTime { currentDay.continuesOutage = false }
         }
@@ -108,7 +113,7 @@ struct TargetLedger: Sendable {
     /// Returns the empty summary of a period that begins in the present state.
     private func emptySummary(of period: Range<Int64>) -> PeriodSummary {
         var summary = PeriodSummary(period)
-        summary.continuesOutage = state.isOutage
+        summary.continuesOutage = outages.isCounted
         return summary
     }
 
@@ -117,6 +122,7 @@ struct TargetLedger: Sendable {
         let next = min(time, currentHour.period.upperBound, currentDay.period.upperBound)
         currentHour.times[state] += next - end
         currentDay.times[state] += next - end
+        if outages.advance(by: next - end, in: state) { countOutage() }
         end = next
         if end == currentHour.period.upperBound {
             ended.hours.append(currentHour)

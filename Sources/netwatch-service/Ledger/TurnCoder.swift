@@ -6,6 +6,8 @@
 struct TurnCoder: Sendable {
     /// The numbers of targets are below this one.
     static let targetLimit = 1 << 20
+    /// The greatest time before a failure is an outage, in milliseconds: more than the 365 days of a configuration.
+    static let outageLimit: Int64 = 1 << 36
     /// No event needs more bytes.
     static let bytesPerEvent = 48
     /// No turn needs more bytes without its events.
@@ -21,7 +23,7 @@ struct TurnCoder: Sendable {
     private var distance = RiceCode()
 
     private enum Kind: UInt64 {
-        case none, begin, change, end, gap
+        case none, begin, change, end, gap, outageLimit
     }
 
     /// Creates the coder of the first turn after a time.
@@ -90,6 +92,9 @@ struct TurnCoder: Sendable {
         case .change(let target, let state, let moment):
             append(.change, target, at: moment)
             writer.append(UInt64(state.rawValue), bits: 3)
+        case .outageLimit(let target, let limit):
+            append(.outageLimit, target, at: time.wall)
+            writer.append(number: UInt64(min(max(limit, 0), Self.outageLimit)))
         case .end(let target, let moment): append(.end, target, at: moment)
         case .gap(let gap):
             append(.gap, HistoryGap.Reason.allCases.firstIndex(of: gap.reason) ?? 0, at: gap.period.lowerBound)
@@ -167,6 +172,8 @@ struct TurnCoder: Sendable {
         case .none: return nil
         case .begin: return state().map { .begin(target: target, $0, at: moment) }
         case .change: return state().map { .change(target: target, $0, at: moment) }
+        case .outageLimit:
+            return reader.nextNumber().flatMap { $0 <= UInt64(Self.outageLimit) ? .outageLimit(target: target, Int64($0)) : nil }
         case .end: return .end(target: target, at: moment)
         case .gap:
             let reasons = HistoryGap.Reason.allCases

@@ -101,11 +101,33 @@ extension HistoryReader {
         return hours
     }
 
+    /// Returns whether an hour begins with an outage that was counted before, by the number of the target, as far as it is known.
+    private func continuedOutages(
+        of target: Int?, in hour: Range<Int64>, _ ledgers: [TargetLedger?]
+    ) throws(StoreError) -> [Int: Bool] {
+        var continued = try read { database in
+            var continued: [Int: Bool] = [:]
+            let rows = try SummaryRows(
+                database, Resolution.hour.rawValue, from: hour.lowerBound, until: hour.lowerBound + 1, target: target,
+                hasRoundTrips: false)
+            while let (number, summary) = try rows.next() { continued[number] = summary.continuesOutage }
+            return continued
+        }
+        for entry in overlay?.output.hours ?? [] where entry.summary.period == hour {
+            continued[entry.target] = entry.summary.continuesOutage
+        }
+        for (number, ledger) in ledgers.enumerated() {
+            if let ledger, ledger.currentHour.period == hour { continued[number] = ledger.currentHour.continuesOutage }
+        }
+        return continued
+    }
+
     /// Calls `body` with the timeline of each target that has samples of an hour.
     private func forTimelines(
         of target: Int?, in hour: Range<Int64>, _ ledgers: [TargetLedger?], _ body: (Int, HourTimeline) -> Void
     ) throws(StoreError) {
         let recent = Dictionary(grouping: overlay?.blocks(of: target, hour: hour.lowerBound) ?? [], by: \.target)
+        let continued = try continuedOutages(of: target, in: hour, ledgers)
         func use(_ number: Int, _ bytes: [UInt8]?) {
             var samples: [Sample] = []
             // The samples of a damaged block are replaced by the summary of the hour.
@@ -116,7 +138,9 @@ extension HistoryReader {
             for block in recent[number] ?? [] { samples = samples.joined(with: block.samples.samples) }
             let ledger = ledgers.indices.contains(number) ? ledgers[number] : nil
             let end = ledger.map { $0.currentHour.period == hour ? $0.end : hour.upperBound } ?? hour.upperBound
-            body(number, HourTimeline(hour: hour, samples: samples, end: end))
+            var timeline = HourTimeline(hour: hour, samples: samples, end: end, outageLimit: ledger?.outages.limit ?? 0)
+            timeline.continuesOutage = continued[number] ?? true
+            body(number, timeline)
         }
         let numbers = try read { database in
             var numbers: Set<Int> = []

@@ -81,6 +81,10 @@ enum HistorySchema {
                     UPDATE meta SET value = 3 WHERE key = 'schema';
                     """)
         }
+        // Earlier versions ignore the column, so the number of the schema stays.
+        migrator.registerMigration("severity of incidents") { database in
+            try database.execute(sql: "ALTER TABLE incident ADD COLUMN severity TEXT")
+        }
         return migrator
     }
 
@@ -98,12 +102,13 @@ enum HistorySchema {
             try database.execute(
                 sql: "CREATE TEMP VIEW target AS SELECT *, NULL AS target_group, NULL AS labels FROM main.target")
         }
-        if try database.tableExists("incident"), try !database.columns(in: "incident").contains(where: { $0.name == "state" }) {
-            try database.execute(
-                sql: """
-                    CREATE TEMP VIEW incident AS
-                        SELECT *, 'fault' AS type, NULL AS state, NULL AS merged_into FROM main.incident
-                    """)
+        if try database.tableExists("incident") {
+            let known = Set(try database.columns(in: "incident").map(\.name))
+            let missing = [("type", "'fault'"), ("state", "NULL"), ("merged_into", "NULL"), ("severity", "NULL")]
+                .filter { !known.contains($0.0) }.map { ", \($0.1) AS \($0.0)" }.joined()
+            if !missing.isEmpty {
+                try database.execute(sql: "CREATE TEMP VIEW incident AS SELECT *\(missing) FROM main.incident")
+            }
         }
         guard try !database.tableExists("members"), try database.tableExists("incident_target") else { return }
         try database.execute(

@@ -20,11 +20,11 @@ extension Incident {
         let texts = String(decoding: writer.bytes, as: UTF8.self)
         try database.execute(
             sql: """
-                INSERT OR REPLACE INTO incident (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT OR REPLACE INTO incident (\(Self.columns)) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """,
             arguments: [
                 id, began, ended.map(Self.milliseconds), scope.rawValue, subject.kind.rawValue, subject.name,
-                CauseJSON.text(cause), targetCount, texts, kind.rawValue, state.rawValue, into,
+                CauseJSON.text(cause), targetCount, texts, kind.rawValue, state.rawValue, into, severity?.rawValue,
             ])
         try write(members.isEmpty ? try listedNumbers(database) : members, since: began, to: database)
     }
@@ -64,7 +64,7 @@ extension Incident {
     /// The latest time in milliseconds since 1970, in the year 2116. Differences of two moments then have no overflow.
     private static let timeLimit = Int64.max / 2_000_000
 
-    static let columns = "id, began, ended, scope, kind, name, cause, target_count, targets, type, state, merged_into"
+    static let columns = "id, began, ended, scope, kind, name, cause, target_count, targets, type, state, merged_into, severity"
 
     /// Reads a row of ``columns``; `nil` if its values are those of no incident.
     init?(_ row: Row) {
@@ -83,6 +83,7 @@ extension Incident {
             id: id, kind: row.text(9).flatMap(Kind.init) ?? .fault, state: ended == nil ? .open : state,
             into: ended == nil ? nil : row.text(11), scope: scope, subject: Subject(kind, row.text(5)), cause: cause,
             targetCount: Int(clamping: count), targets: names.prefix(Self.listedTargets).compactMap { try? Endpoint($0) },
+            severity: row.text(12).flatMap(Severity.init),
             began: moment(began), ended: ended, moment: ended ?? moment(began))
     }
 }

@@ -80,7 +80,7 @@ import Testing
             + #""incident":"1785672001000-3","kind":"fault","state":"open","into":null,"from":"2026-08-02T12:00:01.000Z","to":null,"scope":"local","#
             + #""subject":{"kind":"interface","name":"eth0"},"cause":{"layer":"link","code":"no-carrier","#
             + #""detail":"eth0 has no carrier","evidence":{"flags":4099,"interface":"eth0"}},"target_count":2,"#
-            + #""targets":["192.0.2.0:22","192.0.2.1:22"],"acknowledged":null,"recorded":null,"id":null,"name":null,"group":null,"labels":null}"#
+            + #""targets":["192.0.2.0:22","192.0.2.1:22"],"severity":null,"acknowledged":null,"recorded":null,"id":null,"name":null,"group":null,"labels":null}"#
         expectEqual(Samples.text(Samples.incident(2)), expected)
         let over = Samples.text(Samples.incident(5_000, subject: .init(.interface, nil), over: 61))
         #expect(over.contains(#""ts":"2026-08-02T12:01:01.000Z""#))
@@ -130,7 +130,7 @@ import Testing
         .probe: ["target", "ok", "rtt_ms", "address", "phases_ms", "cause", "id", "name", "group", "labels"],
         .incident: [
             "incident", "kind", "state", "into", "from", "to", "scope", "subject", "cause", "target_count", "targets",
-            "acknowledged",
+            "severity", "acknowledged",
             "recorded",
             "id", "name", "group", "labels",
         ],

@@ -255,7 +255,8 @@ import Testing
         }
         let json = text(.json, document)
         #expect(json.contains(#""instance":"edge-07","state":"/var/lib/netwatch","incidents":[{"incident":"2","#), "\(json)")
-        #expect(json.contains(#""targets":["a.example:1"],"acknowledged":null,"recorded":true,\#(keys)}"#), "\(json)")
+        #expect(
+            json.contains(#""targets":["a.example:1"],"severity":null,"acknowledged":null,"recorded":true,\#(keys)}"#), "\(json)")
         #expect(json.contains(#""recorded":true,"id":null,"name":null,"group":null,"labels":null}"#), "\(json)")
         let lines = text(.text, document).split(separator: "\n")
         expectEqual(lines.first, "service edge-07, state /var/lib/netwatch")

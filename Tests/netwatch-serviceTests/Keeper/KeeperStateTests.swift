@@ -123,6 +123,51 @@ import Testing
         expectEqual(bars.quarter.last?.times[.down], 20_000)
     }
 
+    @Test func `failures of the first seconds are unknown, and a reload changes the length of an outage`() throws {
+        var keeper = try Keeper(["db.example:5432"], openAfter: .seconds(20))
+        expectEqual(
+            keeper.turn(250, events: [.server(TargetID(0), try Self.update("db.example:5432", .down, at: 100))]),
+            ["publish server db.example:5432 down", "record begin 7 unknown +0, limit 7 20000"])
+        expectEqual(keeper.turn(20_250), ["record change 7 down +20000"])
+        var next = keeper.configuration
+        next.targets[0].settings.openAfter = .seconds(5)
+        let difference = ConfigurationDifference(
+            from: (keeper.configuration, keeper.settings), to: (next, next.targets.map(\.settings)))
+        keeper.state.change(to: next, difference, additions: [], replacements: [TargetID(1)], at: Self.moment(20_250))
+        expectEqual(keeper.turn(20_500), ["record limit 7 5000"])
+    }
+
+    @Test func `an incident has the highest severity of its targets, and its records never precede others`() throws {
+        var keeper = try Keeper(["a.example:1", "b.example:1"])
+        var next = keeper.configuration
+        (next.targets[0].severity, next.targets[1].severity) = (.warning, .critical)
+        let difference = ConfigurationDifference(
+            from: (keeper.configuration, keeper.settings), to: (next, next.targets.map(\.settings)))
+        keeper.state.change(to: next, difference, additions: [], replacements: [], at: Self.moment(0))
+        func states(_ effects: [KeeperState.Effect]) -> [String] {
+            effects.compactMap { effect in
+                guard case .publish(let event, _) = effect else { return nil }
+                let milliseconds = event.moment.milliseconds - Self.start
+                guard case .incident(let incident) = event else { return "other +\(milliseconds)" }
+                return "\(incident.id) \(incident.severity?.rawValue ?? "none") +\(milliseconds)"
+            }
+        }
+        func turn(_ milliseconds: Int64, _ events: [MonitorEvent]) -> [KeeperState.Effect] {
+            let events = events.map { Intake.Batch.Event(event: $0, results: 0) }
+            return keeper.state.turn(Intake.Batch(results: [], events: events), at: Self.moment(milliseconds))
+        }
+        expectEqual(states(turn(100, [.incident(Self.incident("1", members: TargetSet([0])))])), [])
+        let update = try Self.update("a.example:1", .down, at: 180)
+        expectEqual(states(turn(200, [.server(TargetID(0), update)])), ["other +180"])
+        // It opened at 0, and is published after a record of 180.
+        expectEqual(states(keeper.state.committed("1", 1)), ["1 warning +180"])
+        _ = turn(300, [.incident(Self.incident("1", members: TargetSet([0, 1]), count: 2))])
+        expectEqual(states(keeper.state.committed("1", 2)), ["1 critical +180"])
+        // A target that was removed counts.
+        _ = turn(400, [.incident(Self.incident("1", members: TargetSet([0]), count: 3))])
+        expectEqual(states(turn(700, [])), ["1 critical +180"])
+    }
+
     // MARK: The keeper in a test
 
     private struct Keeper {
@@ -130,9 +175,12 @@ import Testing
         let configuration: Configuration
         let settings: [ProbeSettings]
 
-        init(_ targets: [String], _ configuration: Configuration = Configuration()) throws {
+        init(
+            _ targets: [String], _ configuration: Configuration = Configuration(), openAfter: Duration = .zero
+        ) throws {
             var configuration = configuration
             configuration.targets = try targets.map { try Self.target($0) }
+            for place in configuration.targets.indices { configuration.targets[place].settings.openAfter = openAfter }
             var calendar = DayCalendar { _ in 0 }
             let frame = BarFrame(at: start, in: &calendar)
             let new = configuration.targets.enumerated().map { place, target in
@@ -148,7 +196,7 @@ import Testing
         }
 
         static func target(_ text: String) throws -> ConfiguredTarget {
-            ConfiguredTarget(endpoint: try Endpoint(text), settings: ProbeSettings(), origin: .standard)
+            ConfiguredTarget(endpoint: try Endpoint(text), settings: ProbeSettings(openAfter: .zero), origin: .standard)
         }
 
         mutating func turn(
@@ -184,6 +232,7 @@ import Testing
             case .change(let target, let state, let time): "change \(target) \(state) +\(time - start)"
             case .end(let target, let time): "end \(target) +\(time - start)"
             case .gap(let gap): "gap \(gap.reason.rawValue)"
+            case .outageLimit(let target, let time): "limit \(target) \(time)"
             }
         }
     }
@@ -204,10 +253,11 @@ import Testing
             moment: moment(milliseconds))
     }
 
-    private static func incident(_ id: String, members: TargetSet = TargetSet()) -> Incident {
+    private static func incident(_ id: String, members: TargetSet = TargetSet(), count: Int = 1) -> Incident {
         Incident(
             id: id, state: .open, scope: .server, subject: .init(.target, "db.example:5432"),
-            cause: Cause(.tcp, .refused, detail: "the server refuses connections"), targetCount: 1, targets: [], members: members,
+            cause: Cause(.tcp, .refused, detail: "the server refuses connections"), targetCount: count, targets: [],
+            members: members,
             began: moment(0), ended: nil, moment: moment(0))
     }
 }

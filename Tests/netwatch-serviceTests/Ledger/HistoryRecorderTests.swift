@@ -87,6 +87,108 @@ import Testing
         expectEqual(recorder.takeTurn().events, [.begin(target: 7, .unknown, at: 0), .end(target: 7, at: 0)])
     }
 
+    // MARK: The first results
+
+    /// A transcript of a target: its recorded states with their times, in seconds since the start.
+    private struct Beginning {
+        var recorder = HistoryRecorder(ClockReading(wall: 1_000_000, monotonic: 0, bootTime: 0))
+        private var texts: [String] = []
+
+        init(outageLimit: Int64 = 20_000) {
+            recorder.add(7, outageLimit: outageLimit)
+            note()
+        }
+
+        mutating func advance(to second: Int64) {
+            let elapsed = second * 1_000
+            _ = recorder.read(ClockReading(wall: 1_000_000 + elapsed, monotonic: elapsed, bootTime: elapsed))
+            note()
+        }
+
+        mutating func result(_ state: RecordedState, at second: Int64) {
+            advance(to: second)
+            recorder.change(7, to: state, at: 1_000_000 + second * 1_000)
+            note()
+        }
+
+        private mutating func note() {
+            for event in recorder.takeTurn().events {
+                switch event {
+                case .begin(_, let state, let time), .change(_, let state, let time):
+                    texts.append("\(state) \((time - 1_000_000) / 1_000)")
+                default: break
+                }
+            }
+        }
+
+        /// The states since the last call.
+        mutating func states() -> [String] {
+            defer { texts = [] }
+            return texts
+        }
+    }
+
+    @Test func `failures before the first success of a target that comes up in time are unknown`() {
+        var target = Beginning()
+        target.result(.unreachable, at: 3)
+        target.result(.down, at: 12)
+        target.result(.up, at: 15)
+        // Later failures count.
+        target.result(.down, at: 18)
+        target.advance(to: 60)
+        expectEqual(target.states(), ["unknown 0", "up 15", "down 18"])
+    }
+
+    @Test func `failures before the first success count from the time on that makes an outage`() {
+        var target = Beginning()
+        target.result(.down, at: 3)
+        target.advance(to: 19)
+        expectEqual(target.states(), ["unknown 0"])
+        target.advance(to: 21)
+        expectEqual(target.states(), ["down 20"])
+        target.result(.unreachable, at: 30)
+        target.result(.degraded, at: 40)
+        expectEqual(target.states(), ["unreachable 30", "degraded 40"])
+    }
+
+    @Test func `a success after that time and failures without a limit are as they are`() {
+        var target = Beginning(outageLimit: 0)
+        target.result(.down, at: 3)
+        expectEqual(target.states(), ["unknown 0", "down 3"])
+        var late = Beginning()
+        late.advance(to: 100)
+        late.result(.down, at: 110)
+        expectEqual(late.states(), ["unknown 0", "down 110"])
+    }
+
+    @Test func `a target in maintenance has no unknown time, and a later limit is recorded`() {
+        var recorder = HistoryRecorder(ClockReading(wall: 0, monotonic: 0, bootTime: 0))
+        recorder.add(7, isInMaintenance: true, outageLimit: 20_000)
+        recorder.setOutageLimit(20_000, of: 7)
+        recorder.setOutageLimit(5_000, of: 7)
+        recorder.change(7, to: .down, at: 0)
+        Self.read(&recorder, wall: 30_000, elapsed: 30_000)
+        recorder.change(7, isInMaintenance: false)
+        expectEqual(
+            recorder.takeTurn().events,
+            [
+                .begin(target: 7, .maintenance, at: 0), .outageLimit(target: 7, 20_000), .outageLimit(target: 7, 5_000),
+                .change(target: 7, .down, at: 30_000),
+            ])
+    }
+
+    @Test func `a withdrawal of the history does not extend the unknown time`() {
+        var recorder = HistoryRecorder(ClockReading(wall: 10_000_000, monotonic: 0, bootTime: 0))
+        recorder.add(7, outageLimit: 20_000)
+        recorder.change(7, to: .down, at: 10_000_000)
+        _ = recorder.takeTurn()
+        expectEqual(recorder.read(ClockReading(wall: 1_000, monotonic: 250, bootTime: 250)), 1_000)
+        Self.read(&recorder, wall: 22_000, elapsed: 21_250)
+        expectEqual(
+            recorder.takeTurn().events,
+            [.begin(target: 7, .unknown, at: 1_000), .outageLimit(target: 7, 20_000), .change(target: 7, .down, at: 21_000)])
+    }
+
     private static func read(_ recorder: inout HistoryRecorder, wall: Int64, elapsed: Int64) {
         _ = recorder.read(ClockReading(wall: wall, monotonic: elapsed, bootTime: elapsed))
     }
@@ -96,7 +198,7 @@ import Testing
             switch event {
             case .begin(_, _, let time), .change(_, _, let time), .end(_, let time): time
             case .sample(_, let sample): sample.time
-            case .gap: nil
+            case .gap, .outageLimit: nil
             }
         }
     }

@@ -116,6 +116,79 @@ import Testing
         expectEqual(days, ledger.end - start, "seed \(seed): the longest gap is shorter than a day")
     }
 
+    // MARK: Outages
+
+    /// Returns the outages of the hours of a target whose state changes at seconds, and whether each hour continues one.
+    private func outages(_ changes: [(RecordedState, Int64)], until end: Int64, limit: Int64 = 20) -> [String] {
+        var calendar = DayCalendar { _ in 0 }
+        var ledger = TargetLedger(.up, at: 0, in: &calendar)
+        ledger.setOutageLimit(limit * 1_000)
+        var hours: [PeriodSummary] = []
+        for (state, second) in changes { hours += ledger.change(to: state, at: second * 1_000, in: &calendar).hours }
+        hours += ledger.advance(to: end * 1_000, in: &calendar).hours
+        let days = ledger.currentDay.outages
+        expectEqual(days, (hours + [ledger.currentHour]).reduce(0) { $0 + $1.outages })
+        return (hours + [ledger.currentHour]).map { "\($0.outages)\($0.continuesOutage ? " continued" : "")" }
+    }
+
+    @Test func `an outage counts when it has lasted long enough, in the hour of that moment`() {
+        // The restart of a server is none.
+        expectEqual(outages([(.down, 100), (.up, 105)], until: 200), ["0"])
+        expectEqual(outages([(.down, 100), (.up, 105)], until: 200, limit: 0), ["1"])
+        expectEqual(outages([(.down, 100), (.unreachable, 110), (.up, 120)], until: 200), ["1"])
+        expectEqual(outages([(.down, 100), (.up, 119)], until: 200), ["0"])
+        expectEqual(outages([(.down, 100)], until: 119), ["0"])
+        // It begins in the first hour, and is one in the second.
+        expectEqual(outages([(.down, 3_590), (.up, 3_605)], until: 3_700), ["0", "0"])
+        expectEqual(outages([(.down, 3_590), (.up, 3_615)], until: 3_700), ["0", "1"])
+        expectEqual(outages([(.down, 3_500), (.up, 3_615)], until: 3_700), ["1", "0 continued"])
+    }
+
+    @Test func `a time that was not recorded neither begins nor ends an outage, and is no part of it`() {
+        func outages(_ first: Int64, gap: Range<Int64>, then state: RecordedState, until end: Int64) -> String {
+            var calendar = DayCalendar { _ in 0 }
+            var ledger = TargetLedger(.up, at: 0, in: &calendar)
+            ledger.setOutageLimit(20_000)
+            _ = ledger.change(to: .down, at: first * 1_000, in: &calendar)
+            _ = ledger.skip(gap.lowerBound * 1_000..<gap.upperBound * 1_000, in: &calendar)
+            _ = ledger.change(to: state, at: gap.upperBound * 1_000, in: &calendar)
+            _ = ledger.advance(to: end * 1_000, in: &calendar)
+            return "\(ledger.currentDay.outages)\(ledger.currentHour.continuesOutage ? " continued" : "")"
+        }
+        expectEqual(outages(100, gap: 110..<150, then: .down, until: 159), "0")
+        expectEqual(outages(100, gap: 110..<150, then: .down, until: 160), "1")
+        expectEqual(outages(100, gap: 130..<150, then: .down, until: 190), "1")
+        // A machine that is suspended during an outage, and finds the target up an hour later.
+        expectEqual(outages(3_000, gap: 3_100..<3_700, then: .up, until: 3_800), "1")
+        expectEqual(outages(3_000, gap: 3_100..<3_700, then: .down, until: 3_800), "1 continued")
+    }
+
+    @Test func `a part of an hour has the outages of the ledger`() {
+        var random = SplitMix64(seed: 11)
+        for seed in 0..<300 {
+            var calendar = DayCalendar { _ in 0 }
+            var ledger = TargetLedger(.up, at: 0, in: &calendar)
+            ledger.setOutageLimit(20_000)
+            var samples = [Sample(changeAt: 0, to: .up)]
+            var time: Int64 = 0
+            while samples.count < 30 {
+                time += Int64(random.next() % 30_000)
+                let sample = Sample(changeAt: time, to: RecordedState.allCases[Int(random.next() % 6)])
+                _ = ledger.change(to: sample.state, at: time, in: &calendar)
+                samples.append(sample)
+            }
+            _ = ledger.advance(to: time + 25_000, in: &calendar)
+            let timeline = HourTimeline(hour: 0..<Self.hour, samples: samples, end: ledger.end, outageLimit: 20_000)
+            let whole = timeline.summary(of: 0..<Self.hour)
+            #expect(whole.outages == ledger.currentHour.outages && whole.times == ledger.currentHour.times, "\(seed)")
+            // The parts have the outages of the whole, each of them once.
+            let middle = Int64(random.next() % UInt64(ledger.end))
+            let (first, second) = (timeline.summary(of: 0..<middle), timeline.summary(of: middle..<Self.hour))
+            expectEqual(first.outages + second.outages, whole.outages, "\(seed)")
+            expectEqual(first.times + second.times, whole.times, "\(seed)")
+        }
+    }
+
     @Test func `availability counts degraded as up, and unreachable apart`() {
         var times = StateTimes()
         times[.up] = 80

@@ -10,6 +10,7 @@ import Testing
         var random = SplitMix64(seed: seed)
         var calendar = try DayCalendarTests.calendar("Europe/Berlin")
         var ledger = TargetLedger(.up, at: Int64(random.next() % 2_000_000_000_000), in: &calendar)
+        ledger.setOutageLimit(Int64(random.next() % 50_000))
         for _ in 0..<random.next() % 500 {
             let roundTrip = random.next() % 3 == 0 ? nil : UInt32(truncatingIfNeeded: random.next() >> (32 + random.next() % 32))
             let state = RecordedState.allCases[Int(random.next() % 7)]
@@ -21,6 +22,7 @@ import Testing
         expectEqual(decoded.isActive, (seed % 2 == 0))
         #expect(decoded.ledger.state == ledger.state && decoded.ledger.end == ledger.end)
         #expect(decoded.ledger.currentHour == ledger.currentHour && decoded.ledger.currentDay == ledger.currentDay)
+        expectEqual(decoded.ledger.outages, ledger.outages)
         for index in bytes.indices {
             var damaged = bytes
             damaged[index] ^= UInt8(1 << (random.next() % 8))

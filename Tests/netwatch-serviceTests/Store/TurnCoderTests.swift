@@ -21,7 +21,8 @@ import Testing
             func state() -> RecordedState { RecordedState.allCases[below(7)] }
             var events: [HistoryEvent] = []
             for _ in 0..<below(3) {
-                switch below(4) {
+                switch below(5) {
+                case 4: events.append(.outageLimit(target: below(targets), Int64(below(100_000))))
                 case 0: events.append(.begin(target: below(targets), state(), at: time.wall - Int64(below(500))))
                 case 1: events.append(.change(target: below(targets), state(), at: time.wall))
                 case 2: events.append(.end(target: below(targets), at: time.wall + Int64(below(5))))
@@ -92,7 +93,8 @@ import Testing
         var events: [HistoryEvent] = [
             .sample(target: -1, Sample(time: 0, state: .up, roundTrip: 1)),
             .sample(target: .max, Sample(time: 0, state: .up, roundTrip: 1)),
-            .begin(target: .min, .up, at: 0), .end(target: .max, at: 0),
+            .begin(target: .min, .up, at: 0), .end(target: .max, at: 0), .outageLimit(target: 1, .max),
+            .outageLimit(target: .min, .min),
             .gap(HistoryGap(period: .min ..< .max, reason: .suspend)),
         ]
         for time in extremes {
