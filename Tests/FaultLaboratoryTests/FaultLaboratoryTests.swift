@@ -26,6 +26,20 @@ struct FaultLaboratoryTests {
     }
 }
 
+/// A fault that many targets share is one incident: its subject, its cause, and nothing beside it.
+@Suite(.requiresNamespaces, .skippedUnderSanitizers)
+struct IncidentFaultTests {
+    @Test(arguments: IncidentFault.all.filter { !$0.needsTun })
+    func `a fault of 50 targets is one incident`(fault: IncidentFault) async throws {
+        expectNil(try await fault.problem(), "\(fault)")
+    }
+
+    @Test(.requiresTun, arguments: IncidentFault.all.filter(\.needsTun))
+    func `a fault of a tunnel is one incident`(fault: IncidentFault) async throws {
+        expectNil(try await fault.problem(), "\(fault)")
+    }
+}
+
 /// The documents and the rows of the laboratory agree.
 @Suite struct FaultTableTests {
     @Test func `docs/verdicts.md has the rows of TLS and HTTP with their verdicts, in their order`() throws {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// The programs that the tests and scripts start: `laboratory chaos …`, `laboratory verdicts …`, `laboratory durable-client …`,
-/// `laboratory streams …`.
+/// The programs that the tests and scripts start: `laboratory chaos …`, `laboratory verdicts …`, `laboratory incidents …`,
+/// `laboratory durable-client …`, `laboratory streams …`.
 ///
 /// One program, because each executable of the package is linked with everything that it uses.
 @main
@@ -11,10 +11,12 @@ enum Laboratory {
         switch CommandLine.arguments.dropFirst().first {
         case "chaos": try await Chaos.main(arguments)
         case "verdicts": try await Verdicts.main(arguments)
+        case "incidents": try await SharedFaults.main(arguments)
         case "durable-client": try await DurableClient.main(arguments)
         case "streams": try await Streams.main(arguments)
         default:
-            FileHandle.standardError.write(Data("usage: laboratory chaos|verdicts|durable-client|streams [ARGUMENTS]\n".utf8))
+            FileHandle.standardError.write(
+                Data("usage: laboratory chaos|verdicts|incidents|durable-client|streams [ARGUMENTS]\n".utf8))
             exit(64)
         }
     }

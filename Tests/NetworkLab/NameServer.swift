@@ -11,7 +11,7 @@ public final class NameServer: Sendable {
         /// Answers with these records of the asked type, with a TTL in seconds. An answer that is too long is truncated.
         case records([String], ttl: UInt32 = 60)
         /// Answers only these names, and NXDOMAIN for others.
-        case zone([String: [String]])
+        case zone([String: [String]], ttl: UInt32 = 60)
         /// Answers A with this address, and AAAA never.
         case onlyA(String)
         /// Answers A with this address, and AAAA with NXDOMAIN, as servers of containers do.
@@ -241,7 +241,7 @@ private struct Message: CustomStringConvertible {
         case .onlyA(let address): return isA ? message(records: record(address, ttl: 60), count: 1) : nil
         case .missingAAAA(let address): return isA ? message(records: record(address, ttl: 60), count: 1) : negative(3)
         case .records(let addresses, let ttl): return records(addresses, ttl, limit)
-        case .zone(let names): return names[name].map { records($0, 60, limit) } ?? negative(3)
+        case .zone(let names, let ttl): return names[name].map { records($0, ttl, limit) } ?? negative(3)
         case .wrongID(let address):
             var answer = records([address], 60, limit)
             answer[0] ^= 0xff

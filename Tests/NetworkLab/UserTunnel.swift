@@ -28,6 +28,11 @@ public final class UserTunnel: Sendable {
         isSilent.withLock { $0 = true }
     }
 
+    /// Carries packets again after ``silence()``.
+    public func resume() {
+        isSilent.withLock { $0 = false }
+    }
+
     /// Delays each packet from now on, in both directions.
     public func delay(by duration: Duration) {
         delay.withLock { $0 = duration }
