@@ -162,7 +162,9 @@ extension TargetMachine {
         report(
             run, nil, Place(address: address, interface: route.interface, roundTrip: measured),
             lost: retransmissions + lostPackets(race, beside: attempt, measured, turn), &turn)
-        recordQuality(place.roundTrip, lost: retransmissions + lostAttempts(race, before: attempt))
+        // What was lost before a recovery belongs to the outage.
+        let lost = verdict.isFailing ? 0 : retransmissions + lostAttempts(race, before: attempt)
+        recordQuality(place.roundTrip, lost: lost)
         (lossAtSuccess, failuresSinceSuccess) = (quality.knownLoss, 0)
         noteOtherAddresses(run, race, attempt, turn)
         _ = flaps.record(true)

@@ -108,6 +108,17 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         expectEqual(streak.target.machine.lossAtSuccess, 0)
     }
 
+    @Test func `a packet that was lost before the recovery is no loss of the path`() throws {
+        var streak = try Streak()
+        streak.probe(at: 0)
+        _ = streak.target.at(1, .connected(1))
+        for time in [10_000, 13_100, 20_000, 30_000] as [Int64] { _ = streak.silent(at: time) }
+        streak.probe(at: 40_000)
+        let result = ProbeResult(id: streak.attempt, roundTripNanoseconds: 0, retransmissions: 1)
+        expectEqual(streak.target.at(41_024, .probe(result)).last, "up 192.0.2.1 eth0")
+        expectEqual(streak.target.machine.quality.lostCount, 0)
+    }
+
     @Test func `a silent attempt is repeated until the target has failed`() throws {
         var streak = try Streak()
         streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
