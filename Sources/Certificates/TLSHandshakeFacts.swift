@@ -75,6 +75,12 @@ package struct TLSHandshakeFacts: Hashable, Sendable, Codable {
     }
 }
 
+extension TLSHandshakeFacts {
+    /// The time at which the first of these certificates expires, in seconds since 1970: the server's own, and those with which it was
+    /// verified; `nil` if it is not known.
+    package var expiration: Int64? { [certificate?.notAfter, chainNotAfter].compactMap { $0 }.min() }
+}
+
 /// The facts of a server's own certificate.
 package struct TLSCertificateFacts: Hashable, Sendable, Codable {
     /// The maximum number of ``names``.

@@ -77,7 +77,8 @@ package enum Samples {
             ServerUpdate(
                 endpoint: endpoint(text), state: state, cause: cause, pending: pending, since: moment(seconds),
                 address: state == .unknown ? nil : address("192.0.2.9"), interface: state == .unknown ? nil : eth0,
-                roundTrip: isUp ? .microseconds(1250) : nil, isInitial: initial, moment: moment(seconds)
+                roundTrip: isUp ? .microseconds(1250) : nil, responseTime: isUp ? .microseconds(1300) : nil, isInitial: initial,
+                moment: moment(seconds)
             ))
     }
 

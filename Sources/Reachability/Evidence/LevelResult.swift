@@ -25,6 +25,8 @@ package struct LevelResult: Hashable, Sendable, Codable {
     private var boxedProxyFailure: Boxed<ProxyTunnelFailure>?
     /// The time in which the proxy has opened a tunnel to the server, in nanoseconds; `nil` without a tunnel.
     package var tunnelNanoseconds: Int64?
+    /// The duration of the connections after the first one in nanoseconds, to which redirects led; `nil` if there were none.
+    package var furtherConnectNanoseconds: Int64?
     /// Whether the levels ended at the probe's deadline.
     package var isAtDeadline = false
     /// The duration of the TLS handshake in nanoseconds; `nil` if it is not complete.
@@ -59,6 +61,10 @@ extension LevelResult {
     package var processing: Duration? { processingNanoseconds.map { .nanoseconds($0) } }
     /// The time from the first byte of the response to its end; `nil` if it is not complete.
     package var transfer: Duration? { transferNanoseconds.map { .nanoseconds($0) } }
+    /// The time that connections needed after the first one: to redirects, and through a proxy's tunnel; `nil` if there were none.
+    package var furtherConnection: Duration? {
+        Self.sum(furtherConnectNanoseconds, tunnelNanoseconds).map { .nanoseconds($0) }
+    }
     /// The time from the request to the end of the response; `nil` if it is not complete.
     package var exchange: Duration? { processing.flatMap { processing in transfer.map { processing + $0 } } }
 }
@@ -70,12 +76,19 @@ extension LevelResult {
         var result = last
         if tls != nil { (result.tls, result.handshakeEnd) = (tls, handshakeEnd) }
         result.handshakeNanoseconds = Self.sum(handshakeNanoseconds, last.handshakeNanoseconds)
+        result.furtherConnectNanoseconds = Self.sum(furtherConnectNanoseconds, last.furtherConnectNanoseconds)
+        result.tunnelNanoseconds = Self.sum(tunnelNanoseconds, last.tunnelNanoseconds)
         // Without the last response, the exchange is not complete.
         result.processingNanoseconds = last.processingNanoseconds.flatMap { Self.sum(processingNanoseconds, $0) }
         result.transferNanoseconds = last.transferNanoseconds.flatMap { Self.sum(transferNanoseconds, $0) }
         result.bytesSent = Self.sum(bytesSent, last.bytesSent)
         result.bytesReceived = Self.sum(bytesReceived, last.bytesReceived)
         return result
+    }
+
+    /// Adds a connection to another host, to which a redirect led.
+    mutating func addConnection(_ duration: Duration) {
+        furtherConnectNanoseconds = Self.sum(furtherConnectNanoseconds, duration.saturatingNanoseconds)
     }
 
     // Recordings have these numbers.

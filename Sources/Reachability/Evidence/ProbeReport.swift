@@ -1,3 +1,6 @@
+internal import Certificates
+internal import Pacing
+
 /// The outcome of one probe.
 package struct ProbeReport: Hashable, Sendable {
     package var endpoint: Endpoint
@@ -11,7 +14,8 @@ package struct ProbeReport: Hashable, Sendable {
     package var resolution: Duration?
     /// The answer to the name's lookup, with its evidence; `nil` for addresses.
     package var lookup: LookupAnswer?
-    /// The duration of the connection attempts, from the start of the first; `nil` if none was made.
+    /// The duration of the attempt that was connected. If none was, that of all attempts, from the start of the first; `nil` if none was
+    /// made.
     package var connection: Duration?
     /// The result of the TLS handshake and the HTTP exchange; `nil` if there was none.
     package var levels: LevelResult?
@@ -41,4 +45,69 @@ package struct ProbeReport: Hashable, Sendable {
     }
 
     package var succeeded: Bool { cause == nil }
+
+    /// The time that all connections of the probe needed: to the target, through a proxy's tunnel, and to redirects; `nil` if there was
+    /// none.
+    package var connect: Duration? { connection.map { $0 + (levels?.furtherConnection ?? .zero) } }
+
+    /// The time from the start of the connection to the complete answer, redirects included and names apart; `nil` if the probe failed.
+    ///
+    /// It is the sum of the phases: the connection, the TLS handshake, the time to the first byte of the response, and that to its end. For
+    /// a TCP connection alone it is the time of the connection.
+    package var responseTime: Duration? {
+        guard succeeded, let connect else { return nil }
+        return connect + (levels?.handshake ?? .zero) + (levels?.exchange ?? .zero)
+    }
+
+    /// The end of the validity of the certificates of a target that uses TLS, in seconds since 1970; `nil` if it is not known.
+    package var certificateEnd: Int64? { endpoint.scheme.usesTLS ? levels?.tls?.expiration : nil }
+}
+
+/// A phase of a probe. The response time is the sum of all but the name's resolution.
+package enum ProbePhase: String, Hashable, Sendable, CaseIterable {
+    case resolution = "dns"
+    case connect
+    case handshake = "tls"
+    case firstByte = "first_byte"
+    case transfer
+}
+
+extension ProbeReport {
+    /// Returns the time of a phase, redirects included; `nil` if the probe did not reach it. The resolution is that of the target's own name.
+    package func duration(of phase: ProbePhase) -> Duration? {
+        switch phase {
+        case .resolution: resolution
+        case .connect: connect
+        case .handshake: levels?.handshake
+        case .firstByte: levels?.processing
+        case .transfer: levels?.transfer
+        }
+    }
+}
+
+/// The remaining validity of a certificate.
+package enum CertificateValidity {
+    /// The time in seconds since 1970, rounded up: the remaining time is rounded down.
+    private static func seconds(_ moment: Moment) -> Int64 {
+        let (seconds, part) = moment.wallClockNanoseconds.floorDivided(by: 1_000_000_000)
+        return part > 0 ? seconds + 1 : seconds
+    }
+
+    /// Returns the whole days until a certificate expires, rounded down; negative if it has expired. `end` is the end of its validity in
+    /// seconds since 1970.
+    package static func daysLeft(until end: Int64, at moment: Moment) -> Int {
+        Int(end.addingSaturated(-seconds(moment)).floorDivided(by: 86_400).quotient)
+    }
+
+    /// Returns an end of the validity for which ``daysLeft(until:at:)`` is a number of days.
+    package static func end(daysLeft days: Int, at moment: Moment) -> Int64 {
+        seconds(moment).addingSaturated(Int64(days).multipliedSaturated(by: 86_400))
+    }
+}
+
+extension ServerUpdate {
+    /// Returns the whole days until the certificate expires, rounded down; negative if it has expired, and `nil` if that is not known.
+    package func certificateDaysLeft(at moment: Moment) -> Int? {
+        certificateEnd.map { CertificateValidity.daysLeft(until: $0, at: moment) }
+    }
 }

@@ -30,6 +30,8 @@ final class LevelRun {
     private var started: Int64 = 0
     private var requested: Int64?
     private var firstByte: Int64?
+    /// The start of the connection to ``redirection``.
+    private var reconnecting: Int64?
     /// The result of the exchanges that redirected within the host.
     private var earlier: LevelResult?
     /// Whether all URLs so far have the origin of the target, and whether they have its host.
@@ -56,6 +58,15 @@ final class LevelRun {
 
     /// Whether the next connection begins with a TLS handshake.
     var beginsWithTLS: Bool { probe.map { $0.request.url.scheme == .https } ?? plan.usesTLS }
+
+    /// Notes that the connection to ``redirection`` begins.
+    func willConnect(_ now: Int64) { reconnecting = now }
+
+    /// Notes that the connection to ``redirection`` is established. ``connected(_:)`` begins its levels, perhaps later.
+    func didConnect(_ now: Int64) {
+        result.furtherConnectNanoseconds = reconnecting.map { max(0, now - $0) }
+        reconnecting = nil
+    }
 
     /// Begins the levels on a connection that is established.
     func connected(_ now: Int64) {

@@ -125,6 +125,7 @@ extension TCPProber {
         switch opened(attempt, token, on: loop) {
         case .success(let socket):
             slots[slot]?.socket = socket
+            run.willConnect(now.monotonicNanoseconds)
             return nil
         case .failure(let error):
             run.connectionFailed(error.errno)
@@ -142,7 +143,10 @@ extension TCPProber {
             return nil
         }
         slots[slot]?.levels?.isConnecting = false
-        if result.errno == 0 { return beginRun(slot, on: loop, now: now) }
+        if result.errno == 0 {
+            run.didConnect(now.monotonicNanoseconds)
+            return beginRun(slot, on: loop, now: now)
+        }
         run.connectionFailed(result.errno)
         return run.hasEnded ? end(slot, on: loop) : nil
     }

@@ -243,6 +243,8 @@ private struct RecordedSettings: Codable {
     struct Quality: Codable {
         var loss: Double?
         var rtt, jitter: Int64?
+        /// Omitted without a limit.
+        var response: Int64?
         var window: Int
     }
 
@@ -264,7 +266,7 @@ private struct RecordedSettings: Codable {
         let limits = settings.quality
         quality = Quality(
             loss: limits.loss, rtt: limits.roundTrip?.saturatingNanoseconds, jitter: limits.jitter?.saturatingNanoseconds,
-            window: limits.window)
+            response: limits.responseTime?.saturatingNanoseconds, window: limits.window)
         isScheduledOnly = settings.isScheduledOnly ? true : nil
         countsConfirmations = settings.countsConfirmations
         initialInterval = settings.initialInterval?.saturatingNanoseconds
@@ -310,7 +312,8 @@ private struct RecordedSettings: Codable {
 extension RecordedSettings.Quality {
     var limits: QualityLimits {
         QualityLimits(
-            loss: loss, roundTrip: rtt.map { .nanoseconds($0) }, jitter: jitter.map { .nanoseconds($0) }, window: window)
+            loss: loss, roundTrip: rtt.map { .nanoseconds($0) }, responseTime: response.map { .nanoseconds($0) },
+            jitter: jitter.map { .nanoseconds($0) }, window: window)
     }
 }
 

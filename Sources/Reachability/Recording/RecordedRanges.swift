@@ -90,6 +90,8 @@ extension ProbeResult {
 
 extension LevelResult {
     fileprivate func checkRanges() throws(RecordedNumberError) {
+        try RecordedRanges.check("tunnelNanoseconds", tunnelNanoseconds, RecordedRanges.nanoseconds)
+        try RecordedRanges.check("furtherConnectNanoseconds", furtherConnectNanoseconds, RecordedRanges.nanoseconds)
         try RecordedRanges.check("handshakeNanoseconds", handshakeNanoseconds, RecordedRanges.nanoseconds)
         try RecordedRanges.check("processingNanoseconds", processingNanoseconds, RecordedRanges.nanoseconds)
         try RecordedRanges.check("transferNanoseconds", transferNanoseconds, RecordedRanges.nanoseconds)

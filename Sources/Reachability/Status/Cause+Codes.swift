@@ -103,6 +103,8 @@ extension Cause.Code {
     public static let loss = Cause.Code("loss")
     /// The round trip takes longer than the limit allows, or so long that probes do not end in their time.
     public static let latency = Cause.Code("latency")
+    /// The complete answer takes longer than the limit allows, from the start of the connection to its end.
+    public static let response = Cause.Code("response")
     /// The round trip varies more than the limit allows.
     public static let jitter = Cause.Code("jitter")
 

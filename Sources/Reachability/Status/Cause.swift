@@ -30,7 +30,7 @@ public struct Cause: Hashable, Sendable {
         public static let network = Layer("network")
         /// The TCP connection with the server's host.
         public static let tcp = Layer("tcp")
-        /// The quality of a working connection: its loss, latency or jitter.
+        /// The quality of a working connection: its loss, latency, response time or jitter.
         public static let quality = Layer("quality")
         /// The TLS handshake.
         public static let tls = Layer("tls")
@@ -85,7 +85,7 @@ public struct Cause: Hashable, Sendable {
                 ]
             ),
             (.tcp, [.refused, .timeout, .reset]),
-            (.quality, [.loss, .latency, .jitter]),
+            (.quality, [.loss, .latency, .response, .jitter]),
             (
                 .tls,
                 [

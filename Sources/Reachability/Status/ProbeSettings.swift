@@ -50,7 +50,7 @@ public struct ProbeSettings: Hashable, Sendable {
         set { values.update { $0.interface = newValue.map { ExactString($0) } } }
     }
 
-    /// The limits of loss, round trip and jitter beyond which a server that answers is degraded; by default 20 % of loss alone.
+    /// The limits of loss, round trip, response time and jitter beyond which a server that answers is degraded; by default 20 % of loss alone.
     public var quality: QualityLimits {
         get { values.value.quality }
         set { values.update { $0.quality = newValue } }

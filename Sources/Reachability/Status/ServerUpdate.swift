@@ -31,6 +31,16 @@ public struct ServerUpdate: Hashable, Sendable {
     public var roundTrip: Duration? {
         values.value.roundTripNanoseconds < 0 ? nil : .nanoseconds(values.value.roundTripNanoseconds)
     }
+    /// The time from the start of the connection to the complete answer of the last successful probe, redirects included and names apart; `nil`
+    /// unless the server is up or degraded. For a TCP target it is the time of the connection.
+    public var responseTime: Duration? {
+        values.value.responseNanoseconds < 0 ? nil : .nanoseconds(values.value.responseNanoseconds)
+    }
+    /// The time at which the server's certificate expires, or another one with which it was verified, if that is earlier; `nil` if no
+    /// handshake has shown it, and for targets without TLS.
+    public var certificateExpiration: Date? { certificateEnd.map { Date(timeIntervalSince1970: Double($0)) } }
+    /// The same time, in seconds since 1970.
+    package var certificateEnd: Int64? { values.value.certificateEnd == .min ? nil : values.value.certificateEnd }
     /// Whether the server's probes succeed and fail in turn: more than 30 % weighted changes in the last 20 results, until it is less
     /// than 25 %.
     public var isFlapping: Bool { values.value.isFlapping }
@@ -53,6 +63,10 @@ public struct ServerUpdate: Hashable, Sendable {
         let failingMonotonic: Int64?
         /// -1 for `nil`.
         let roundTripNanoseconds: Int64
+        /// -1 for `nil`.
+        let responseNanoseconds: Int64
+        /// `.min` for `nil`.
+        let certificateEnd: Int64
         // After the other values, because values are aligned to their own size.
         let isFlapping: Bool
         let isPaused: Bool
@@ -65,16 +79,18 @@ public struct ServerUpdate: Hashable, Sendable {
 
     package init(
         endpoint: Endpoint, state: ServerState, cause: Cause?, pending: Cause? = nil, failingSince: Moment? = nil, since: Moment,
-        address: IPAddress?, interface: NetworkInterface?, roundTrip: Duration?, isFlapping: Bool = false, isPaused: Bool = false,
-        isInitial: Bool, moment: Moment
+        address: IPAddress?, interface: NetworkInterface?, roundTrip: Duration?, responseTime: Duration? = nil,
+        certificateEnd: Int64? = nil, isFlapping: Bool = false, isPaused: Bool = false, isInitial: Bool, moment: Moment
     ) {
         values = Boxed(
             Values(
                 endpoint: endpoint, cause: cause, pending: pending, interface: interface, address: address, moment: moment,
                 sinceMonotonic: since.monotonicNanoseconds, sinceWallClock: since.wallClockNanoseconds,
                 failingMonotonic: failingSince?.monotonicNanoseconds,
-                roundTripNanoseconds: roundTrip.map { max(0, $0.saturatingNanoseconds) } ?? -1, isFlapping: isFlapping,
-                isPaused: isPaused, isInitial: isInitial, state: state))
+                roundTripNanoseconds: roundTrip.map { max(0, $0.saturatingNanoseconds) } ?? -1,
+                responseNanoseconds: responseTime.map { max(0, $0.saturatingNanoseconds) } ?? -1,
+                certificateEnd: certificateEnd ?? .min, isFlapping: isFlapping, isPaused: isPaused, isInitial: isInitial,
+                state: state))
     }
 
     /// Creates an update like those that ``ServerMonitor`` publishes, for tests and previews.
@@ -123,11 +139,16 @@ public struct ServerUpdate: Hashable, Sendable {
     public var instant: ContinuousClock.Instant { moment.instant }
 
     package func asInitial() -> ServerUpdate {
-        if isInitial { return self }
-        return ServerUpdate(
+        isInitial ? self : with(roundTrip: roundTrip, responseTime: responseTime, certificateEnd: certificateEnd, isInitial: true)
+    }
+
+    /// Returns the update with the times and the certificate of a later probe.
+    package func with(
+        roundTrip: Duration?, responseTime: Duration?, certificateEnd: Int64?, isInitial: Bool
+    ) -> ServerUpdate {
+        ServerUpdate(
             endpoint: endpoint, state: state, cause: cause, pending: pending, failingSince: failingSince, since: stateMoment,
-            address: address, interface: interface, roundTrip: roundTrip, isFlapping: isFlapping, isPaused: isPaused,
-            isInitial: true, moment: moment
-        )
+            address: address, interface: interface, roundTrip: roundTrip, responseTime: responseTime,
+            certificateEnd: certificateEnd, isFlapping: isFlapping, isPaused: isPaused, isInitial: isInitial, moment: moment)
     }
 }

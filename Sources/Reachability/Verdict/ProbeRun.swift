@@ -27,6 +27,11 @@ struct ProbeRun: Hashable, Sendable {
     var silentLookup: SilentLookup?
 }
 
+extension ProbeRun {
+    /// Returns the duration of the connection that the levels use, or until now; `nil` if no attempt was made.
+    func connection(at now: Moment) -> Duration? { connecting.map { (connected ?? now).elapsed(since: $0) } }
+}
+
 /// A lookup that no name server answered.
 struct SilentLookup: Hashable, Sendable {
     /// The cause, unless the way to the name servers is at fault.

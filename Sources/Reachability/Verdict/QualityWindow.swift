@@ -1,11 +1,12 @@
 internal import Pacing
 
-/// The loss, the round trip and the jitter of a target over its last results, and which of them is beyond its limit.
+/// The loss, the round trip, the response time and the jitter of a target over its last results, and which of them is beyond its limit.
 ///
 /// | condition | begins when | ends when, for a complete window, |
 /// |---|---|---|
 /// | loss | the lost part of the window reaches the limit | it was at most a quarter of the limit |
 /// | latency | the median round trip reaches the limit | it was at most three quarters of the limit |
+/// | response | the median response time reaches the limit | it was at most three quarters of the limit |
 /// | jitter | the jitter reaches the limit | it was at most half of the limit |
 ///
 /// At a loss rate equal to the default limit, a comparison with the limit alone changes 90 times in 1,000 results. These rules end
@@ -14,11 +15,11 @@ internal import Pacing
 /// The results of an outage describe the outage, not the quality of the working connection: the owner calls ``reset()`` when the
 /// target is down or unreachable.
 ///
-/// The round trips are stored only if a limit needs them; their array is allocated with the first result.
+/// The times are stored only if a limit needs them; their array is allocated with the first result.
 struct QualityWindow: Hashable, Sendable {
     /// A value beyond its limit. If several are, the first in this order counts.
     enum Condition: UInt8, Hashable, Sendable, CaseIterable {
-        case loss, latency, jitter
+        case loss, latency, response, jitter
     }
 
     /// One condition, and the number of consecutive results in which its value was clearly below the limit.
@@ -36,8 +37,14 @@ struct QualityWindow: Hashable, Sendable {
         }
     }
 
-    /// The value of a lost result in ``roundTrips``.
-    private static let lost = UInt32.max
+    /// The times of one result in microseconds.
+    private struct Times: Hashable, Sendable {
+        /// The value of a time that was not measured, and of both times of a lost result.
+        static let none = UInt32.max
+
+        var roundTrip: UInt32
+        var response: UInt32
+    }
 
     // Bit 0 is set if the newest result was lost.
     private var losses: UInt32 = 0
@@ -45,40 +52,49 @@ struct QualityWindow: Hashable, Sendable {
     private(set) var count: UInt8 = 0
     private var loss = Comparison()
     private var latency = Comparison()
+    private var response = Comparison()
     private var jitter = Comparison()
-    // In microseconds, the oldest first.
-    private var roundTrips: [UInt32] = []
+    // The oldest first.
+    private var times: [Times] = []
 
     /// The first condition that holds; `nil` if the quality is within its limits.
     var condition: Condition? {
         if loss.isExceeded { return .loss }
         if latency.isExceeded { return .latency }
+        if response.isExceeded { return .response }
         return jitter.isExceeded ? .jitter : nil
     }
 
-    /// Records the round trip of one result, or `nil` if it was lost. Each attempt of a probe that no answer ended is a result of
-    /// its own.
+    /// Records one result. Each attempt of a probe that no answer ended is a result of its own.
     ///
+    /// - Parameters:
+    ///   - roundTrip: its round trip; `nil` if it was lost.
+    ///   - responseTime: its response time; `nil` if it has none, as the connections of other parts of the program.
+    ///   - limits: the limits.
     /// - Returns: whether ``condition`` has changed.
     @discardableResult
-    mutating func record(_ roundTrip: Duration?, _ limits: QualityLimits) -> Bool {
+    mutating func record(_ roundTrip: Duration?, responseTime: Duration? = nil, _ limits: QualityLimits) -> Bool {
         let (before, window) = (condition, limits.window)
         losses = (losses << 1 | (roundTrip == nil ? 1 : 0)) & (1 << UInt32(window) - 1)
         count = UInt8(min(Int(count) + 1, window))
-        if limits.needsRoundTrips { store(roundTrip, window) }
+        if limits.needsTimes { store(roundTrip, roundTrip == nil ? nil : responseTime, window) }
         compareLoss(limits)
         compareRoundTrips(limits)
+        compareResponseTimes(limits)
         return condition != before
     }
 
     /// Discards all results. No condition holds until further results are recorded.
     mutating func reset() { self = QualityWindow() }
 
-    private mutating func store(_ roundTrip: Duration?, _ window: Int) {
-        if roundTrips.isEmpty { roundTrips.reserveCapacity(window) }
-        if roundTrips.count >= window { roundTrips.removeFirst(roundTrips.count - window + 1) }
-        let microseconds = roundTrip.map { UInt32(clamping: min(max(0, $0.saturatingNanoseconds / 1_000), Int64(Self.lost - 1))) }
-        roundTrips.append(microseconds ?? Self.lost)
+    private mutating func store(_ roundTrip: Duration?, _ responseTime: Duration?, _ window: Int) {
+        if times.isEmpty { times.reserveCapacity(window) }
+        if times.count >= window { times.removeFirst(times.count - window + 1) }
+        func microseconds(_ duration: Duration?) -> UInt32 {
+            guard let duration else { return Times.none }
+            return UInt32(clamping: min(max(0, duration.saturatingNanoseconds / 1_000), Int64(Times.none - 1)))
+        }
+        times.append(Times(roundTrip: microseconds(roundTrip), response: microseconds(responseTime)))
     }
 
     private mutating func compareLoss(_ limits: QualityLimits) {
@@ -91,7 +107,7 @@ struct QualityWindow: Hashable, Sendable {
     }
 
     private mutating func compareRoundTrips(_ limits: QualityLimits) {
-        guard limits.needsRoundTrips, answered.count * 2 >= limits.window else { return }
+        guard limits.roundTrip != nil || limits.jitter != nil, roundTrips.count * 2 >= limits.window else { return }
         if let limit = limits.roundTrip?.saturatingNanoseconds, let median = medianMicroseconds.map({ Int64($0) * 1_000 }) {
             latency.take(reachesLimit: median >= limit, isClear: median * 4 <= limit * 3, window: limits.window)
         }
@@ -100,16 +116,31 @@ struct QualityWindow: Hashable, Sendable {
         }
     }
 
+    private mutating func compareResponseTimes(_ limits: QualityLimits) {
+        guard let limit = limits.responseTime?.saturatingNanoseconds else { return }
+        let responseTimes = responseTimes
+        guard responseTimes.count * 2 >= limits.window, let median = Self.median(responseTimes).map({ Int64($0) * 1_000 }) else {
+            return
+        }
+        response.take(reachesLimit: median >= limit, isClear: median * 4 <= limit * 3, window: limits.window)
+    }
+
     // MARK: Values
 
     /// The number of lost results in the window.
     var lostCount: Int { losses.nonzeroBitCount }
 
-    private var answered: [UInt32] { roundTrips.filter { $0 != Self.lost } }
+    private var roundTrips: [UInt32] { times.map(\.roundTrip).filter { $0 != Times.none } }
+    private var responseTimes: [UInt32] { times.map(\.response).filter { $0 != Times.none } }
 
     /// The median round trip in the window, in microseconds; `nil` without round trips.
-    var medianMicroseconds: UInt32? {
-        let sorted = answered.sorted()
+    var medianMicroseconds: UInt32? { Self.median(roundTrips) }
+
+    /// The median response time in the window, in microseconds; `nil` without response times.
+    var medianResponseMicroseconds: UInt32? { Self.median(responseTimes) }
+
+    private static func median(_ values: [UInt32]) -> UInt32? {
+        let sorted = values.sorted()
         guard !sorted.isEmpty else { return nil }
         let middle = sorted.count / 2
         return sorted.count % 2 == 1 ? sorted[middle] : UInt32((UInt64(sorted[middle - 1]) + UInt64(sorted[middle])) / 2)
@@ -118,9 +149,9 @@ struct QualityWindow: Hashable, Sendable {
     /// The mean difference between consecutive round trips in the window, without the two largest differences, in microseconds;
     /// `nil` if there are fewer than four round trips. Lost results are skipped.
     var jitterMicroseconds: UInt32? {
-        let answered = answered
-        guard answered.count >= 4 else { return nil }
-        let differences = zip(answered, answered.dropFirst()).map { $0 > $1 ? $0 - $1 : $1 - $0 }.sorted().dropLast(2)
+        let roundTrips = roundTrips
+        guard roundTrips.count >= 4 else { return nil }
+        let differences = zip(roundTrips, roundTrips.dropFirst()).map { $0 > $1 ? $0 - $1 : $1 - $0 }.sorted().dropLast(2)
         return UInt32(differences.reduce(0) { $0 + UInt64($1) } / UInt64(differences.count))
     }
 }
@@ -135,6 +166,11 @@ extension QualityWindow {
         if let limit = limits.loss { evidence["loss_limit_percent"] = .number(Self.percent(limit)) }
         if let median = medianMicroseconds { evidence["rtt_median_us"] = .number(Int(median)) }
         if let limit = limits.roundTrip { evidence["rtt_limit_us"] = .number(Self.microseconds(limit)) }
+        // Without a limit of its own, the response time says nothing about another condition.
+        if let limit = limits.responseTime {
+            if let median = medianResponseMicroseconds { evidence["response_median_us"] = .number(Int(median)) }
+            evidence["response_limit_us"] = .number(Self.microseconds(limit))
+        }
         if let jitter = jitterMicroseconds { evidence["jitter_us"] = .number(Int(jitter)) }
         if let limit = limits.jitter { evidence["jitter_limit_us"] = .number(Self.microseconds(limit)) }
         func makeCause(_ code: Cause.Code, _ detail: String) -> Cause {
@@ -148,6 +184,10 @@ extension QualityWindow {
         case .latency:
             let limit = Self.text(limits.roundTrip.map(Self.microseconds) ?? 0)
             return makeCause(.latency, "the median round trip is \(Self.text(Int(medianMicroseconds ?? 0))) (limit \(limit))")
+        case .response:
+            let limit = Self.text(limits.responseTime.map(Self.microseconds) ?? 0)
+            let median = Self.text(Int(medianResponseMicroseconds ?? 0))
+            return makeCause(.response, "the median response time is \(median) (limit \(limit))")
         case .jitter:
             let limit = Self.text(limits.jitter.map(Self.microseconds) ?? 0)
             let value = Self.text(Int(jitterMicroseconds ?? 0))
@@ -164,7 +204,7 @@ extension QualityWindow {
 
     private static func microseconds(_ duration: Duration) -> Int { Int(duration.saturatingNanoseconds / 1_000) }
 
-    /// Returns a round trip in milliseconds, with one decimal below 10 ms.
+    /// Returns a time in milliseconds, with one decimal below 10 ms.
     private static func text(_ microseconds: Int) -> String {
         guard microseconds < 10_000 else { return "\((microseconds + 500) / 1_000) ms" }
         let tenths = (microseconds + 50) / 100
@@ -173,6 +213,6 @@ extension QualityWindow {
 }
 
 extension QualityLimits {
-    /// Whether the round trips of the window are compared with a limit.
-    var needsRoundTrips: Bool { roundTrip != nil || jitter != nil }
+    /// Whether the times of the window are compared with a limit.
+    var needsTimes: Bool { roundTrip != nil || responseTime != nil || jitter != nil }
 }

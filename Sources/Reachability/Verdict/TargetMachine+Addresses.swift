@@ -198,10 +198,10 @@ extension TargetMachine {
 
     // MARK: Quality
 
-    /// Records the round trip of a probe, and the packets that were lost before it.
-    mutating func recordQuality(_ roundTrip: Duration?, lost: Int) {
+    /// Records the round trip and the response time of a probe, and the packets that were lost before it.
+    mutating func recordQuality(_ roundTrip: Duration?, _ responseTime: Duration? = nil, lost: Int) {
         for _ in 0..<min(lost, settings.quality.window) { quality.record(nil, settings.quality) }
-        if let roundTrip { quality.record(roundTrip, settings.quality) }
+        if let roundTrip { quality.record(roundTrip, responseTime: responseTime, settings.quality) }
     }
 
     /// Determines whether a target that answers is degraded: by an address that fails, or by its quality.

@@ -145,11 +145,13 @@ extension TargetMachine {
         _ run: ProbeRun, _ race: AttemptRace, _ attempt: AttemptRace.Running, _ result: ProbeResult, _ turn: inout Turn
     ) {
         for other in race.running { turn.effects.append(.cancel(attempt: other.id)) }
+        var run = run
+        run.connecting = attempt.started
         let route = attempt.entry.route
         let address = attempt.entry.candidate.address
         // After a retransmission the last measured value holds. Without one, the time of the connection is its upper limit.
         let measured: Duration? = result.roundTripNanoseconds > 0 ? .nanoseconds(result.roundTripNanoseconds) : nil
-        let place = Place(
+        var place = Place(
             address: address, interface: route.interface,
             roundTrip: measured ?? (self.place.address == address ? self.place.roundTrip : nil)
                 ?? turn.now.elapsed(since: attempt.started))
@@ -159,12 +161,13 @@ extension TargetMachine {
         experience = .answered
         addressFailed = .min
         streak.reset()
-        report(
+        let report = report(
             run, nil, Place(address: address, interface: route.interface, roundTrip: measured),
             lost: retransmissions + lostPackets(race, beside: attempt, measured, turn), &turn)
+        place.responseNanoseconds = report.responseTime?.saturatingNanoseconds
         // What was lost before a recovery belongs to the outage.
         let lost = verdict.isFailing ? 0 : retransmissions + lostAttempts(race, before: attempt)
-        recordQuality(place.roundTrip, lost: lost)
+        recordQuality(place.roundTrip, report.responseTime, lost: lost)
         (lossAtSuccess, failuresSinceSuccess) = (quality.knownLoss, 0)
         noteOtherAddresses(run, race, attempt, turn)
         _ = flaps.record(true)

@@ -107,20 +107,22 @@ extension TargetMachine {
 
 /// Reports and updates.
 extension TargetMachine {
+    @discardableResult
     mutating func report(
         _ run: ProbeRun, _ cause: Cause?, _ place: Place, lost: Int = 0, isProvisional: Bool = false, _ turn: inout Turn
-    ) {
+    ) -> ProbeReport {
         var report = ProbeReport(
             endpoint: endpoint, roundTrip: place.roundTrip, lostPackets: lost, address: place.address,
             resolution: run.resolution, lookup: run.lookup,
-            connection: run.connecting.map { (run.connected ?? turn.now).elapsed(since: $0) }, cause: cause,
-            moment: turn.now)
+            connection: run.connection(at: turn.now), cause: cause, moment: turn.now)
         if let levels = run.levels {
             report.levels = levels
         }
         report.isProvisional = isProvisional
         if peer != endpoint { report.proxy = peer }
         turn.effects.append(.report(report))
+        certificateEnd = report.certificateEnd ?? certificateEnd
+        return report
     }
 
     /// Publishes the present status if it differs from the last update in a relevant value.
@@ -135,7 +137,9 @@ extension TargetMachine {
         let update = ServerUpdate(
             endpoint: endpoint, state: verdict.state, cause: verdict.cause, pending: verdict.pending, failingSince: failing,
             since: published.flatMap { $0.state == verdict.state ? $0.stateMoment : nil } ?? turn.now, address: place.address,
-            interface: interface, roundTrip: place.roundTrip, isFlapping: flaps.isFlapping, isPaused: isPaused,
+            interface: interface, roundTrip: place.roundTrip,
+            responseTime: place.responseNanoseconds.map { .nanoseconds($0) }, certificateEnd: certificateEnd,
+            isFlapping: flaps.isFlapping, isPaused: isPaused,
             isInitial: isInitial, moment: turn.now)
         published = update
         turn.effects.append(.publish(update))

@@ -76,6 +76,7 @@ extension TargetMachine {
         var run = run
         let last = report?.levels
         if let last { run.levels = run.levels?.redirected(last) ?? last }
+        if let connection = report?.connection { run.levels?.addConnection(connection) }
         guard let cause = report?.cause ?? (report == nil ? verdict.cause : nil) else {
             levelDegradation = redirected.findings.degradation ?? redirected.machine.levelDegradation
             return succeed(run, origin.race, origin.attempt, origin.result, &turn)

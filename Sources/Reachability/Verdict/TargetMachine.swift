@@ -136,11 +136,13 @@ package struct TargetMachine: Sendable {
         case following(ProbeRun, RedirectedProbe)
     }
 
-    /// The address, interface and round trip of the last relevant result.
+    /// The address, interface and times of the last relevant result.
     struct Place: Hashable, Sendable {
         var address: IPAddress?
         var interface: UInt32?
         var roundTrip: Duration?
+        /// ``ProbeReport/responseTime``.
+        var responseNanoseconds: Int64?
     }
 
     package let id: TargetID
@@ -216,6 +218,8 @@ package struct TargetMachine: Sendable {
     var restarts = 0
 
     var place = Place()
+    /// The end of the validity of the certificates in the last handshake, in seconds since 1970; `nil` if it is not known.
+    var certificateEnd: Int64?
     var lastInterface: NetworkInterface?
     var published: ServerUpdate?
     var nextNumber: UInt64

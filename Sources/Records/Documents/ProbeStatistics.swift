@@ -27,6 +27,7 @@ package struct ProbeStatistics: Hashable {
     /// The number of results in ``recent``.
     package static let recentLimit = 1_000
     private var roundTrips: [Duration] = []
+    private var responseTimes: [Duration] = []
     private var newest: [Outcome] = []
     package private(set) var shortest: Duration?
     package private(set) var longest: Duration?
@@ -48,6 +49,10 @@ package struct ProbeStatistics: Hashable {
         }
         ok += 1
         lostPackets += report.lostPackets
+        if let responseTime = report.responseTime {
+            if responseTimes.count == Self.roundTripLimit { responseTimes.removeFirst(Self.roundTripLimit / 10) }
+            responseTimes.append(responseTime)
+        }
         guard let roundTrip = report.roundTrip else { return }
         if roundTrips.count == Self.roundTripLimit { roundTrips.removeFirst(Self.roundTripLimit / 10) }
         roundTrips.append(roundTrip)
@@ -64,8 +69,19 @@ package struct ProbeStatistics: Hashable {
     package var recent: ArraySlice<Outcome> { newest.suffix(Self.recentLimit) }
 
     /// Returns the round trip that `percent` of the ``recent`` ones do not exceed (nearest rank); `nil` without one.
-    package func recentPercentile(_ percent: Int) -> Duration? {
-        let sorted = recent.compactMap(\.roundTrip).sorted()
+    package func recentPercentile(_ percent: Int) -> Duration? { Self.percentile(percent, of: recent.compactMap(\.roundTrip)) }
+
+    /// Whether the response time is more than the connection, which is the round trip of a TCP target.
+    package var hasOwnResponseTime: Bool { endpoint.scheme != .tcp }
+
+    /// Returns the response time that `percent` of them do not exceed (nearest rank); `nil` without one.
+    package func responsePercentile(_ percent: Int) -> Duration? { Self.percentile(percent, of: responseTimes) }
+
+    /// The median response time of the newest probes, at most ``recentLimit``; `nil` without one.
+    package var recentResponseMedian: Duration? { Self.percentile(50, of: responseTimes.suffix(Self.recentLimit)) }
+
+    private static func percentile(_ percent: Int, of times: some Collection<Duration>) -> Duration? {
+        let sorted = times.sorted()
         return sorted.isEmpty ? nil : sorted[max(0, (sorted.count * percent + 99) / 100 - 1)]
     }
 
@@ -134,6 +150,12 @@ package struct ProbeSummary: Hashable {
             writer.member("median", milliseconds: target.median)
             writer.member("max", milliseconds: target.longest)
             writer.member("jitter", milliseconds: target.jitter)
+        }
+        writer.key("response_ms")
+        writer.object { writer in
+            writer.member("p50", milliseconds: target.responsePercentile(50))
+            writer.member("p95", milliseconds: target.responsePercentile(95))
+            writer.member("p99", milliseconds: target.responsePercentile(99))
         }
         writer.member(target.cause)
         TargetIdentity?.none.write(to: &writer)

@@ -14,11 +14,18 @@ package struct ProbeTable {
     }
 
     private enum Column: String, CaseIterable {
-        case loss, last, min, median, p95, jitter
+        case loss, last, min, median, p95, jitter, response
+
+        /// The columns of a table whose targets have these results.
+        static func columns(_ targets: [ProbeStatistics]) -> [Column] {
+            allCases.filter { $0 != .response || targets.contains(where: \.hasOwnResponseTime) }
+        }
+
+        var width: Int { Swift.max(ProbeTable.cellWidth, rawValue.count) }
     }
 
     /// The columns in the order in which a narrow terminal loses them. The others always stay.
-    private static let dispensable: [Column] = [.jitter, .p95, .min, .median, .last]
+    private static let dispensable: [Column] = [.jitter, .p95, .min, .median, .response, .last]
     /// The least columns beside a name: a longer name has a line of its own, so that the columns keep their place.
     private static let leastBesideName = 3
     private static let cellWidth = 6
@@ -30,12 +37,13 @@ package struct ProbeTable {
 
     /// The columns of a table, and the place of the names.
     private struct Layout {
-        var columns = Column.allCases
+        var columns: [Column]
         /// The width of the names before the columns; `nil` if each name has a line of its own above them.
         var nameWidth: Int?
         var sparkWidth = 0
 
-        init(longestName: Int, width: Int) {
+        init(_ all: [Column], longestName: Int, width: Int) {
+            columns = all
             var beside = columns
             for column in dispensable where longestName + ProbeTable.width(of: beside) > width && beside.count > leastBesideName {
                 beside.removeAll { $0 == column }
@@ -47,12 +55,12 @@ package struct ProbeTable {
                     columns.removeAll { $0 == column }
                 }
             }
-            guard columns.count == Column.allCases.count else { return }
+            guard columns.count == all.count else { return }
             sparkWidth = min(longestSparkline, width - (nameWidth ?? indentation) - ProbeTable.width(of: columns) - gap)
         }
     }
 
-    private static func width(of columns: [Column]) -> Int { columns.count * (gap + cellWidth) }
+    private static func width(of columns: [Column]) -> Int { columns.reduce(0) { $0 + gap + $1.width } }
 
     /// The columns that a line may use: a terminal may wrap a line that fills it.
     private var width: Int { max(1, columns - 1) }
@@ -67,14 +75,15 @@ package struct ProbeTable {
     /// - Returns: the title, the head of the table, the rows, and the causes.
     package func lines(_ targets: [ProbeStatistics], interval: Duration, elapsed: Duration) -> [String] {
         let names = targets.map { DisplayWidth.harmless($0.endpoint.sentence, isUnicode: style.isUnicode) }
-        let layout = Layout(longestName: max(names.map(DisplayWidth.columns).max() ?? 0, "target".count), width: width)
+        let layout = Layout(
+            Column.columns(targets), longestName: max(names.map(DisplayWidth.columns).max() ?? 0, "target".count), width: width)
         let sent = targets.map(\.sent).max() ?? 0
         let count = targets.count == 1 ? "1 target" : "\(targets.count) targets"
         let title =
             "\(count), every \(TimeSpan.exact(interval)), \(sent) sent in \(TimeSpan.rough(elapsed)), times in ms; Ctrl-C prints the summary"
         let titleLines = rows < Self.leastRowsForTitle ? [cut(title)] : WrappedText.lines(title, columns: width, indentation: 2)
         let margin = layout.nameWidth.map { TextStyle.pad("target", $0) } ?? String(repeating: " ", count: Self.indentation)
-        let head = margin + layout.columns.map { cell($0.rawValue) }.joined()
+        let head = margin + layout.columns.map { cell($0.rawValue, $0.width) }.joined()
         var lines = (titleLines + [cut(head)]).map { style.paint($0, .dim) }
         // A terminal with few rows would scroll with each frame.
         let room = max(1, rows - 1 - lines.count)
@@ -101,7 +110,7 @@ package struct ProbeTable {
     }
 
     private func row(_ target: ProbeStatistics, _ name: String, _ layout: Layout) -> [String] {
-        let cells = layout.columns.map { cell(value($0, of: target)) }.joined()
+        let cells = layout.columns.map { cell(value($0, of: target), $0.width) }.joined()
         let assessment: TextStyle.Assessment =
             target.sent == 0
             ? .neutral : target.recent.last == .lost ? .bad : (target.lossThousandths ?? 0) > 0 ? .uncertain : .good
@@ -122,11 +131,12 @@ package struct ProbeTable {
         case .median: text(target.recentPercentile(50))
         case .p95: text(target.recentPercentile(95))
         case .jitter: text(target.jitter)
+        case .response: text(target.recentResponseMedian)
         }
     }
 
-    private func cell(_ text: String) -> String {
-        String(repeating: " ", count: Self.gap + max(0, Self.cellWidth - DisplayWidth.columns(text))) + text
+    private func cell(_ text: String, _ width: Int) -> String {
+        String(repeating: " ", count: Self.gap + max(0, width - DisplayWidth.columns(text))) + text
     }
 
     private func cut(_ text: String) -> String { DisplayWidth.cut(text, to: width, isUnicode: style.isUnicode) }

@@ -105,6 +105,8 @@ extension Schema {
             ("cause", .nullable(.reference("cause"))),
             ("since", .date("The time since which the status holds")),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),
+            ("response_ms", .nullable(.number(responseTime))),
+            ("certificate_days_left", certificateDaysLeft),
             ("address", .nullable(.text(""))),
             ("family", .nullable(.integer("4 or 6"))),
             ("interface", .nullable(.text(""))),
@@ -121,16 +123,28 @@ extension Schema {
     }
 
     private static var probe: Members {
-        let names = ["dns", "connect", "tls", "http", "processing", "transfer"]
-        let phases: Members = names.map { ($0, .nullable(.number("Milliseconds"))) }
+        let phases: Members = ProbePhase.allCases.map { ($0.rawValue, .nullable(.number("Milliseconds"))) }
         return [
             ("target", .text("The target as the user wrote it")),
             ("ok", .flag("")),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),
+            ("response_ms", .nullable(.number("\(responseTime): the sum of the phases without dns; null if the probe failed"))),
             ("address", .nullable(.text(""))),
             ("phases_ms", .object(phases)),
+            ("certificate_days_left", certificateDaysLeft),
             ("cause", .nullable(.reference("cause"))),
         ] + identity
+    }
+
+    private static let responseTime = "From the start of the connection to the complete answer, milliseconds"
+
+    private static var certificateDaysLeft: Node {
+        .nullable(.integer("Whole days until the first certificate of a tls or https target expires; negative if it has expired"))
+    }
+
+    /// The percentiles of response times.
+    static var responseTimes: Node {
+        .object(["p50", "p95", "p99"].map { ($0, .nullable(.number("Milliseconds"))) })
     }
 
     /// The names of a target.
@@ -230,6 +244,7 @@ extension Schema {
                         ))
                 ),
                 ("rtt_ms", .object(times)),
+                ("response_ms", responseTimes),
                 ("cause", .nullable(.reference("cause"))),
             ] + identity
         return .object([

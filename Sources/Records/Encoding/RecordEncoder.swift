@@ -111,12 +111,22 @@ package struct RecordEncoder {
     }
 
     /// Writes the keys of a `target` record, without the keys that every record has.
-    package static func write(keysOf update: ServerUpdate, _ identity: TargetIdentity? = nil, to writer: inout JSONWriter) {
+    ///
+    /// - Parameters:
+    ///   - update: the state of the target.
+    ///   - identity: the names of the target.
+    ///   - moment: the time of the document; by default that of the update.
+    ///   - writer: receives the keys.
+    package static func write(
+        keysOf update: ServerUpdate, _ identity: TargetIdentity? = nil, at moment: Moment? = nil, to writer: inout JSONWriter
+    ) {
         writer.member("target", update.endpoint.text)
         writer.member("status", update.state.rawValue)
         writer.member(update.pending ?? update.cause)
         writer.member("since", Timestamp.text(update.stateMoment))
         writer.member("rtt_ms", milliseconds: update.roundTrip)
+        writer.member("response_ms", milliseconds: update.responseTime)
+        writer.member("certificate_days_left", update.certificateDaysLeft(at: moment ?? update.moment))
         writer.member("address", update.address?.description)
         writer.member("family", update.address?.family.rawValue)
         writer.member("interface", update.interface?.name)
@@ -140,16 +150,17 @@ package struct RecordEncoder {
         writer.member("target", report.endpoint.text)
         writer.member("ok", report.succeeded)
         writer.member("rtt_ms", milliseconds: report.roundTrip)
+        writer.member("response_ms", milliseconds: report.responseTime)
         writer.member("address", report.address?.description)
         writer.key("phases_ms")
         writer.object { writer in
-            writer.member("dns", milliseconds: report.resolution)
-            writer.member("connect", milliseconds: report.connection)
-            writer.member("tls", milliseconds: report.levels?.handshake)
-            writer.member("http", milliseconds: report.levels?.exchange)
-            writer.member("processing", milliseconds: report.levels?.processing)
-            writer.member("transfer", milliseconds: report.levels?.transfer)
+            for phase in ProbePhase.allCases {
+                writer.key(text: phase.rawValue)
+                writer.milliseconds(report.duration(of: phase))
+            }
         }
+        writer.member(
+            "certificate_days_left", report.certificateEnd.map { CertificateValidity.daysLeft(until: $0, at: report.moment) })
         writer.member(report.cause)
         identity.write(to: &writer)
     }

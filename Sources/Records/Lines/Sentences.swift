@@ -86,7 +86,9 @@ extension ServerUpdate {
         if let roundTrip { parts.append("\(Milliseconds.text(roundTrip)) ms") }
         if let address { parts.append("from \(address)") }
         if let interface { parts.append("via \(interface.name) (\(interface.type.rawValue))") }
-        return TextStyle.printable(parts.joined(separator: " "))
+        // A TCP target's is its connection, which is the round trip.
+        let response = endpoint.scheme == .tcp ? nil : responseTime.map { ", response in \(Milliseconds.text($0)) ms" }
+        return TextStyle.printable(parts.joined(separator: " ") + (response ?? ""))
     }
 }
 
@@ -157,6 +159,7 @@ extension ProbeReport {
     package var sentence: String {
         if let cause { return cause.sentence }
         let time = roundTrip.map { "\(Milliseconds.text($0)) ms" } ?? "answered"
-        return address.map { "\(time) from \($0)" } ?? time
+        let response = endpoint.scheme == .tcp ? nil : responseTime.map { ", response in \(Milliseconds.text($0)) ms" }
+        return (address.map { "\(time) from \($0)" } ?? time) + (response ?? "")
     }
 }

@@ -243,6 +243,8 @@ private struct Keys: Decodable {
     var labels: [String: String]?
     var since: String?
     var rtt_ms: Double?
+    var response_ms: Double?
+    var certificate_days_left: Int?
     var address: String?
     var interface_type: String?
     var flapping: Bool?
@@ -279,8 +281,13 @@ private struct Keys: Decodable {
             endpoint: endpoint, state: state, cause: isPending && state != .degraded ? nil : shared.cause?.cause,
             pending: isPending ? shared.cause?.cause : nil, since: since.map(clock.moment) ?? clock.now,
             address: address.flatMap { IPAddress($0) }, interface: interface,
-            roundTrip: rtt_ms.map { .nanoseconds(Int64((min(max($0, 0), 1e9) * 1_000_000).rounded())) },
+            roundTrip: rtt_ms.map(Self.duration), responseTime: response_ms.map(Self.duration),
+            certificateEnd: certificate_days_left.map { CertificateValidity.end(daysLeft: $0, at: clock.now) },
             isFlapping: flapping ?? false, isPaused: paused ?? false, isInitial: initial ?? false, moment: clock.now)
+    }
+
+    private static func duration(_ milliseconds: Double) -> Duration {
+        .nanoseconds(Int64((min(max(milliseconds, 0), 1e9) * 1_000_000).rounded()))
     }
 
     func incident(_ clock: RecordClock, _ cause: RecordCause?) -> Incident? {

@@ -31,7 +31,7 @@ extension Configuration {
         }
         timeZone = reader.value(members["time_zone"], "time_zone", Self.timeZone)
         reader.pacing(members).apply(to: &probes)
-        reader.readThresholds(members["thresholds"], "thresholds", into: &probes.quality)
+        reader.thresholds(members["thresholds"], "thresholds").apply(to: &probes.quality)
         if let flushEvery = reader.duration(members["flush_every"], "flush_every", minimum: .seconds(1)) {
             self.flushEvery = flushEvery
         }
@@ -71,29 +71,7 @@ extension Configuration {
 }
 
 extension ConfigurationReader {
-    /// Reads limits of loss, round trip and jitter. Omitted ones keep their value.
-    mutating func readThresholds(_ node: ConfigurationNode?, _ name: String, into limits: inout QualityLimits) {
-        let members = members(node, name, keys: ["loss", "rtt", "jitter", "window"])
-        func isNone(_ node: ConfigurationNode?) -> Bool { node?.content == .scalar("none") }
-        if isNone(members["loss"]) {
-            limits.loss = nil
-        } else if let loss = value(members["loss"], "\(name).loss", Self.loss) {
-            limits.loss = loss
-        }
-        if isNone(members["rtt"]) {
-            limits.roundTrip = nil
-        } else if let roundTrip = duration(members["rtt"], "\(name).rtt") {
-            limits.roundTrip = roundTrip
-        }
-        if isNone(members["jitter"]) {
-            limits.jitter = nil
-        } else if let jitter = duration(members["jitter"], "\(name).jitter") {
-            limits.jitter = jitter
-        }
-        if let window = number(members["window"], "\(name).window", in: 5...20) { limits.window = window }
-    }
-
-    private static func loss(_ text: String) throws(Invalid) -> Double {
+    static func loss(_ text: String) throws(Invalid) -> Double {
         let isPercent = text.hasSuffix("%")
         guard let number = Double(isPercent ? text.dropLast() : text[...]), number.isFinite,
             case let part = isPercent ? number / 100 : number, 0...1 ~= part
@@ -140,10 +118,12 @@ extension ConfigurationReader {
         var classes: [String: Configuration.TargetClass] = [:]
         for member in map(node, "classes") {
             let name = "classes.\(Self.shown(member.key))"
-            let members = members(member.value, name, keys: TargetPacing.keys + ["bytes_per_day", "labels", "severity"])
+            let members = members(
+                member.value, name, keys: TargetPacing.keys + ["bytes_per_day", "thresholds", "labels", "severity"])
             classes[member.key] = Configuration.TargetClass(
                 pacing: pacing(members, "\(name)."),
                 bytesPerDay: number(members["bytes_per_day"], "\(name).bytes_per_day", in: 1...Int.max),
+                thresholds: thresholds(members["thresholds"], "\(name).thresholds"),
                 labels: labels(members["labels"], "\(name).labels"),
                 severity: severity(members["severity"], "\(name).severity"))
         }

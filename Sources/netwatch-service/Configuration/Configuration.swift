@@ -50,6 +50,7 @@ struct Configuration: Hashable, Sendable {
         var pacing = TargetPacing()
         /// The bytes that probes over one metered interface may use per day.
         var bytesPerDay: Int?
+        var thresholds = TargetThresholds()
         /// The labels, to which those of a target are added.
         var labels: [String: String] = [:]
         var severity: Severity?

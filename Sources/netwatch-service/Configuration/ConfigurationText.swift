@@ -11,7 +11,8 @@ struct ConfigurationText {
             (["retention", "size"], ByteSize.text(retention.size)),
             (["retention", "samples"], "\(retention.samples)d"), (["retention", "hours"], "\(retention.hours)d"),
             (["retention", "days"], "\(retention.days)d"), (["flush_every"], "1h"), (["thresholds", "loss"], "20%"),
-            (["thresholds", "rtt"], "none"), (["thresholds", "jitter"], "none"), (["thresholds", "window"], "20"),
+            (["thresholds", "rtt"], "none"), (["thresholds", "response"], "none"), (["thresholds", "jitter"], "none"),
+            (["thresholds", "window"], "20"),
         ]
     }()
 

@@ -60,7 +60,7 @@ extension ConfigurationReader {
         let own = severity(members["severity"], "severity")
         target.severity =
             own ?? target.severity ?? target.group.flatMap { context.groupSeverities[$0] } ?? context.severity
-        readThresholds(members["thresholds"], "thresholds", into: &target.settings.quality)
+        thresholds(members["thresholds"], "thresholds").apply(to: &target.settings.quality)
         readNetwork(members, into: &target)
         readTLS(members["tls"], into: &target)
         readRequest(members["http"], into: &target)
@@ -100,6 +100,7 @@ extension ConfigurationReader {
         target.className = name
         (target.labels, target.severity) = (settings.labels, settings.severity)
         settings.pacing.apply(to: &target.settings)
+        settings.thresholds.apply(to: &target.settings.quality)
         if let bytes = settings.bytesPerDay { target.settings.metered.bytesPerDay = bytes }
     }
 

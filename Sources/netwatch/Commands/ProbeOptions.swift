@@ -87,6 +87,13 @@ struct PacingOptions: ParsableArguments {
         help: ArgumentHelp("Successful probes in a row after which it is up (default: 1).", valueName: "n"))
     var recoverAfter: Int?
 
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "The median response time of the last 20 probes from which a target is degraded (default: no limit).",
+            valueName: "duration"))
+    var responseLimit: String?
+
     /// Returns the settings of targets for which somebody waits. Unless the user gives an interval, it begins at 250 ms and grows to 1 s.
     /// Both are longer for more than 250 targets, of which at most a thousand are probed per second, but at most 10 s.
     func eagerSettings(_ targets: TargetOptions, _ network: NetworkOptions, count: Int) throws(Failure) -> ProbeSettings {
@@ -106,10 +113,11 @@ struct PacingOptions: ParsableArguments {
         where !(1...1_000_000).contains(number) {
             throw .usage("\(option) \(number)", "must be from 1 to 1000000")
         }
+        let quality = QualityLimits(responseTime: try TimeSpan.option("--response-limit", responseLimit))
         return try targets.levels.applied(
             to: ProbeSettings(
                 interval: try TimeSpan.option("--interval", interval) ?? .seconds(10), timeout: try targets.timeout(),
                 failAfter: failAfter, recoverAfter: recoverAfter, families: try network.families(),
-                interface: network.interface))
+                interface: network.interface, quality: quality))
     }
 }

@@ -53,7 +53,8 @@ struct StreamOptions: ParsableArguments {
         MonitorOptions.list(network, targets, canary) + [
             ("--exec", hook != nil), ("--interval", pacing.interval != nil), ("--fail-after", pacing.failAfter != nil),
             ("--recover-after", pacing.recoverAfter != nil), ("--open-after", incidents.openAfter != nil),
-            ("--close-after", incidents.closeAfter != nil), ("-v", output.verbose),
+            ("--close-after", incidents.closeAfter != nil), ("--response-limit", pacing.responseLimit != nil),
+            ("-v", output.verbose),
         ]
     }
 

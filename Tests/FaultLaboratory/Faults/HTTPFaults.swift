@@ -9,6 +9,14 @@ extension Fault {
             expect: .down("http/timeout", within: ExpectedVerdict.silent)
         ) { _ in },
         answered("answers 503", "HTTP/1.1 503 No\\r\\nContent-Length: 0\\r\\n\\r\\n", .down("http/status", ["status": "503"])),
+        // Half of the window of 20 results must be slow.
+        .fromStart(
+            "server answers after 400 ms, response limit 200 ms", levelURL("http"),
+            expect: .degraded("quality/response", ["response_limit_us": "200000"], within: .seconds(14))
+        ) { network in try ScriptedServer("s.recv(4096); time.sleep(0.4); \(ScriptedServer.response)").start(network) }
+        .options(["--response-limit", "200ms"]).naming("the median response time is 4")
+        // One probe, as that of `why`, has no median.
+        .explained(.none),
         spoken(
             "sends garbage instead of HTTP", "http", "s.recv(4096); s.sendall(bytes(range(256)))", .down("http/invalid-response")),
         spoken(

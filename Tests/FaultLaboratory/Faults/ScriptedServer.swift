@@ -9,7 +9,10 @@ struct ScriptedServer: Sendable {
     var tls: (identity: ServerIdentity, settings: String)?
 
     /// A line that answers a request of HTTP.
-    static let answer = "s.recv(4096); s.sendall(b'HTTP/1.1 204 No Content\\r\\n\\r\\n')"
+    static let answer = "s.recv(4096); \(response)"
+
+    /// A line that sends a response of HTTP.
+    static let response = "s.sendall(b'HTTP/1.1 204 No Content\\r\\n\\r\\n')"
 
     /// A server whose line speaks for itself.
     init(_ line: String) { self.line = line }

@@ -269,6 +269,9 @@ import Testing
         defer { server.stop() }
         try expectEqual(cause("\(server.origin)/a").line, "up")
         expectEqual(server.requests.map(\.target), ["/a", "/b"])
+        let redirected = try #require(try probe("\(server.origin)/a").last?.levels)
+        #expect(redirected.furtherConnectNanoseconds ?? 0 > 0 && redirected.exchange != nil)
+        try expectNil(probe("\(server.origin)/b").last?.levels?.furtherConnectNanoseconds)
         try expectEqual(cause("\(server.origin)/loop").line, "http/invalid-response")
         try expectEqual(cause("\(server.origin)/tls", try trusting()).line, "up")
         try expectEqual(cause("\(server.origin)/tls").line, "tls/certificate-untrusted")

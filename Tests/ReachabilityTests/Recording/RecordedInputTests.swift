@@ -9,7 +9,8 @@ import Testing
 @Suite struct RecordedInputTests {
     private static let settings = ProbeSettings(
         interval: .milliseconds(250), timeout: .seconds(7), failAfter: 3, recoverAfter: 2, families: [.v6], interface: "eth0",
-        quality: QualityLimits(loss: nil, roundTrip: .milliseconds(200), jitter: .microseconds(1_500), window: 7),
+        quality: QualityLimits(
+            loss: nil, roundTrip: .milliseconds(200), responseTime: .seconds(2), jitter: .microseconds(1_500), window: 7),
         metered: MeteredLimits(intervalFactor: 3, bytesPerDay: 77), openAfter: .milliseconds(1_500), closeAfter: .seconds(60))
 
     static let inputs: [MonitorInput] = {

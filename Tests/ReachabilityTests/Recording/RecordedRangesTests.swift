@@ -116,7 +116,8 @@ import Testing
 
         mutating func run() throws {
             var settings = ProbeSettings(interval: .milliseconds(500), timeout: .milliseconds(400))
-            settings.quality = QualityLimits(loss: 0.1, roundTrip: .milliseconds(1), jitter: .milliseconds(1), window: 5)
+            settings.quality = QualityLimits(
+                loss: 0.1, roundTrip: .milliseconds(1), responseTime: .milliseconds(1), jitter: .milliseconds(1), window: 5)
             let endpoints = try [Endpoint("https://192.0.2.9/"), Endpoint("named.example:80")]
             take(.began(seed: 1, isPolling: false))
             take(.resolver(ResolverConfiguration(nameservers: [.init(Net.gateway)], exists: true)))
@@ -214,6 +215,7 @@ import Testing
                     status: probes % 7 == 0 ? 503 : 200, version: "1.1", receivedBytes: 300, bodyBytes: 200), mismatch: nil)
             levels.httpEnding = probes % 4 == 0 ? .systemError(104) : .exchange
             (levels.handshakeNanoseconds, levels.processingNanoseconds, levels.transferNanoseconds) = (3, 4, 5)
+            (levels.tunnelNanoseconds, levels.furtherConnectNanoseconds) = (6, 7)
             (levels.bytesSent, levels.bytesReceived) = (500, 4_300)
             result.levels = levels
             pending.append(.probe(result))

@@ -27,7 +27,7 @@ import Testing
 
     @Test func `a window needs 24 bytes, and allocates only if a limit needs round trips`() {
         #expect(MemoryLayout<QualityWindow>.size <= 24)
-        #expect(MemoryLayout<QualityLimits>.size <= 16)
+        #expect(MemoryLayout<QualityLimits>.size <= 20)
         var window = QualityWindow()
         record(answers(30), defaults, &window)
         #expect(window.medianMicroseconds == nil && window.count == 20)
@@ -149,6 +149,26 @@ import Testing
         #expect(window.lostCount == 20 && window.medianMicroseconds == nil)
     }
 
+    @Test func `a response time begins and ends as latency does, and results without one leave it as it is`() {
+        let limits = QualityLimits(responseTime: .milliseconds(200))
+        var window = QualityWindow()
+        func record(_ count: Int, response milliseconds: Int64?) -> [QualityWindow.Condition?] {
+            (0..<count).map { _ in
+                window.record(.milliseconds(1), responseTime: milliseconds.map { .milliseconds($0) }, limits)
+                return window.condition
+            }
+        }
+        #expect(record(9, response: 200).allSatisfy { $0 == nil })
+        expectEqual(record(1, response: 200), [.response])
+        expectEqual(window.medianMicroseconds, 1_000)
+        expectEqual(window.medianResponseMicroseconds, 200_000)
+        #expect(record(30, response: nil).allSatisfy { $0 == .response } && window.medianResponseMicroseconds == nil)
+        // Twenty results whose median is at most 150 ms; the comparison begins with the tenth.
+        expectEqual(record(60, response: 150).firstIndex(of: nil), 9 + 19)
+        window.record(nil, responseTime: .seconds(9), limits)
+        expectEqual(window.medianResponseMicroseconds, 150_000)
+    }
+
     @Test func `one slow answer is no jitter, and alternating answers are`() {
         let limits = QualityLimits(jitter: .milliseconds(30))
         var window = QualityWindow()
@@ -173,6 +193,18 @@ import Testing
         }
         // Without an end, there is one change in each of the 50 runs.
         #expect(changes <= 50, "\(changes) changes")
+    }
+
+    @Test func `latency comes before the response time, and that before jitter`() {
+        let limits = QualityLimits(
+            loss: nil, roundTrip: .milliseconds(20), responseTime: .milliseconds(20), jitter: .milliseconds(20))
+        var window = QualityWindow()
+        for number in 0..<20 {
+            window.record(.milliseconds(number % 2 == 0 ? 1 : 30), responseTime: .milliseconds(40), limits)
+        }
+        expectEqual(window.condition, .response)
+        for _ in 0..<20 { window.record(.milliseconds(30), responseTime: .milliseconds(40), limits) }
+        expectEqual(window.condition, .latency)
     }
 
     @Test func `loss comes before latency, and latency before jitter`() {

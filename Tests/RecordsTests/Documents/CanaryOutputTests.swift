@@ -51,7 +51,7 @@ import Testing
             StatusText(document: document, style: TextStyle()).lines.suffix(6),
             [
                 "", "targets",
-                "  + http://canary.example/204  up  1.25 ms from 192.0.2.9 via eth0 (wired)",
+                "  + http://canary.example/204  up  1.25 ms from 192.0.2.9 via eth0 (wired), response in 1.3 ms",
                 "", "canary",
                 "  x http://canary.example/204  down  http/captive-portal: a login page of the network answers for canary.example: "
                     + "it redirects to portal.lan",

@@ -78,7 +78,7 @@ import Testing
         expectEqual(
             String(decoding: document.encode(), as: UTF8.self),
             #"{"v":1,"ts":"2026-08-02T12:00:01.000Z","targets":[{"target":"192.0.2.9:22","sent":3,"ok":2,"loss":0.333,"#
-                + #""rtt_ms":{"min":10,"median":11,"max":12,"jitter":2},"cause":{"layer":"tcp","code":"refused","#
+                + #""rtt_ms":{"min":10,"median":11,"max":12,"jitter":2},"response_ms":{"p50":null,"p95":null,"p99":null},"cause":{"layer":"tcp","code":"refused","#
                 + #""detail":"192.0.2.9 refuses port 22","evidence":{"errno":"ECONNREFUSED"}},"id":null,"name":null,"group":null,"labels":null}]}"#
         )
     }
@@ -98,6 +98,39 @@ import Testing
                 "192.0.2.9:22        3   2  33.3 %  10.00 ms  11.00 ms  12.00 ms  2.000 ms  tcp/refused: 192.0.2.9 refuses port 22",
                 "db.example:5432     1   0   100 %         -         -         -         -  tcp/refused: 192.0.2.9 refuses port 22",
             ])
+    }
+
+    @Test func `a target with TLS or HTTP has its response time in the line, the table and the document`() {
+        let endpoint = Samples.endpoint("https://a.example/")
+        var levels = LevelResult()
+        (levels.handshakeNanoseconds, levels.processingNanoseconds, levels.transferNanoseconds) = (
+            20_000_000, 30_000_000, 1_000_000
+        )
+        var statistics = ProbeStatistics(endpoint)
+        var report = ProbeReport(
+            endpoint: endpoint, roundTrip: .milliseconds(7), address: Samples.address("192.0.2.9"), resolution: .milliseconds(3),
+            connection: .milliseconds(9), moment: Samples.moment(1))
+        report.levels = levels
+        for connect in 1...100 {
+            report.connection = .milliseconds(connect)
+            statistics.add(report)
+        }
+        var text = ProbeText(targets: ["https://a.example/"], count: 5, style: TextStyle())
+        expectEqual(
+            text.lines(report, number: 1),
+            ["+ https://a.example/  1  7.000 ms  from 192.0.2.9, response in 151.0 ms, resolved in 3.000 ms"])
+        expectEqual(
+            text.summary([statistics]),
+            [
+                "", "target              sent   ok  loss       min    median       max    jitter  response",
+                "https://a.example/   100  100   0 %  7.000 ms  7.000 ms  7.000 ms  0.000 ms  101.0 ms",
+            ])
+        let document = String(decoding: ProbeSummary(moment: Samples.moment(1), targets: [statistics]).encode(), as: UTF8.self)
+        #expect(document.contains(#""response_ms":{"p50":101,"p95":146,"p99":150}"#), "\(document)")
+        expectEqual(report.sentence, "7 ms from 192.0.2.9, response in 151 ms")
+        let table = ProbeTable(style: TextStyle(), columns: 100, rows: 24)
+            .lines([statistics], interval: .seconds(1), elapsed: .seconds(4))
+        #expect(table[1].hasSuffix("jitter  response") && table[2].contains(" 101.0"), "\(table)")
     }
 
     @Test func `lines fit the width of the terminal`() {

@@ -44,7 +44,8 @@ import Testing
     @Test func `a target that is up has all keys`() {
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
-            + #""status":"up","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":1.25,"address":"192.0.2.9","family":4,"#
+            + #""status":"up","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":1.25,"response_ms":1.3,"#
+            + #""certificate_days_left":null,"address":"192.0.2.9","family":4,"#
             + #""interface":"eth0","interface_type":"wired","id":null,"name":null,"group":null,"labels":null,"pending":false,"flapping":false,"paused":false,"initial":false}"#
         expectEqual(Samples.text(Samples.server()), expected)
     }
@@ -59,7 +60,8 @@ import Testing
     @Test func `a target that is unknown has nulls`() {
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
-            + #""status":"unknown","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":null,"address":null,"family":null,"#
+            + #""status":"unknown","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":null,"response_ms":null,"#
+            + #""certificate_days_left":null,"address":null,"family":null,"#
             + #""interface":null,"interface_type":null,"id":null,"name":null,"group":null,"labels":null,"pending":false,"flapping":false,"paused":false,"initial":true}"#
         expectEqual(Samples.text(Samples.server(0, "192.0.2.9:22", .unknown, initial: true)), expected)
     }
@@ -67,8 +69,8 @@ import Testing
     @Test func `a failed probe has its cause`() {
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"probe","target":"192.0.2.9:22","#
-            + #""ok":false,"rtt_ms":null,"address":"192.0.2.9","phases_ms":{"dns":null,"connect":1.3,"tls":null,"http":null,"#
-            + #""processing":null,"transfer":null},"#
+            + #""ok":false,"rtt_ms":null,"response_ms":null,"address":"192.0.2.9","phases_ms":{"dns":null,"connect":1.3,"tls":null,"#
+            + #""first_byte":null,"transfer":null},"certificate_days_left":null,"#
             + #""cause":{"layer":"tcp","code":"refused","detail":"192.0.2.9 refuses port 22","#
             + #""evidence":{"errno":"ECONNREFUSED"}},"id":null,"name":null,"group":null,"labels":null}"#
         expectEqual(Samples.text(Samples.probe(failed: true)), expected)
@@ -123,11 +125,17 @@ import Testing
             "dns_servers", "expensive", "constrained", "gateways", "interfaces", "cause", "reasons", "suppressed", "consistent",
         ],
         .target: [
-            "target", "status", "cause", "since", "rtt_ms", "address", "family", "interface", "interface_type", "id", "name",
+            "target", "status", "cause", "since", "rtt_ms", "response_ms", "certificate_days_left", "address", "family",
+            "interface",
+            "interface_type", "id", "name",
             "group",
             "labels", "pending", "flapping", "paused", "initial",
         ],
-        .probe: ["target", "ok", "rtt_ms", "address", "phases_ms", "cause", "id", "name", "group", "labels"],
+        .probe: [
+            "target", "ok", "rtt_ms", "response_ms", "address", "phases_ms", "certificate_days_left", "cause", "id", "name",
+            "group",
+            "labels",
+        ],
         .incident: [
             "incident", "kind", "state", "into", "from", "to", "scope", "subject", "cause", "target_count", "targets",
             "severity", "acknowledged",

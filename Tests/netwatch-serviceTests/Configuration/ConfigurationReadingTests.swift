@@ -31,7 +31,7 @@ import Testing
             flush_every: 10m
             canary: {url: "http://canary.example/204", status: 204, body: ^$}
             retention: {size: 512MiB, samples: 3d, hours: 30d, days: 365d}
-            thresholds: {loss: 5%, rtt: 200ms, jitter: none, window: 10}
+            thresholds: {loss: 5%, rtt: 200ms, response: 2s, jitter: none, window: 10}
             classes:
               slow: {interval: 5m, probe_timeout: 10s, bytes_per_day: 1000000, labels: {line: lte}, severity: warning}
             groups: [web, {name: db, folded: true, severity: critical}]
@@ -50,6 +50,7 @@ import Testing
         expectEqual(configuration.probes.closeAfter, .seconds(60))
         expectEqual(configuration.probes.quality.loss, 0.05)
         expectEqual(configuration.probes.quality.roundTrip, .milliseconds(200))
+        expectEqual(configuration.probes.quality.responseTime, .seconds(2))
         expectNil(configuration.probes.quality.jitter)
         expectEqual(configuration.probes.quality.window, 10)
         expectEqual(configuration.flushEvery, .seconds(600))
@@ -62,6 +63,24 @@ import Testing
         expectEqual(configuration.classes["slow"]?.severity, .warning)
         expectEqual(
             configuration.groups, [.init(name: "web"), .init(name: "db", isFolded: true, severity: .critical)])
+    }
+
+    @Test func `a class has thresholds, which those of its targets replace one by one`() throws {
+        let configuration = try YAML.configuration(
+            """
+            thresholds: {rtt: 200ms, response: 2s, window: 10}
+            classes:
+              slow: {thresholds: {response: 5s, rtt: none, window: 20}}
+            targets:
+              - {target: "a.example:1", class: slow}
+              - {target: "a.example:2", class: slow, thresholds: {response: none, window: 5}}
+              - {target: "a.example:3", thresholds: {response: 1s}}
+            """)
+        let limits = configuration.targets.map(\.settings.quality)
+        expectEqual(limits.map(\.responseTime), [.seconds(5), nil, .seconds(1)])
+        expectEqual(limits.map(\.roundTrip), [nil, nil, .milliseconds(200)])
+        expectEqual(limits.map(\.window), [20, 5, 10])
+        expectEqual(limits.map(\.loss), [0.2, 0.2, 0.2])
     }
 
     @Test func `the labels of a target are added to those of its class, and the nearest severity counts`() throws {

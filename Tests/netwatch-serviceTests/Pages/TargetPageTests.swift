@@ -158,7 +158,7 @@ import Testing
         #expect(probe["ts"] as? String == "2026-11-25T12:03:03.000Z" && probe["ok"] as? Bool == true)
         #expect(probe["address"] as? String == "198.51.100.9" && probe["rtt_ms"] as? Double == 11.8)
         let phases = try #require(probe["phases_ms"] as? [String: Double])
-        expectEqual(phases, ["dns": 2.3, "connect": 12.1, "tls": 14.2, "http": 22.5, "processing": 21.4, "transfer": 1.1])
+        expectEqual(phases, ["dns": 2.3, "connect": 12.1, "tls": 14.2, "first_byte": 21.4, "transfer": 1.1])
         let layers = try #require(object["layers"] as? [[String: Any]])
         let tls = try #require(layers.first { $0["layer"] as? String == "tls" }?["evidence"] as? [String: Any])
         #expect(tls["issuer"] as? String == "CN=Example CA R3,O=Example" && tls["not_after"] != nil)
