@@ -49,6 +49,11 @@ extension Schema {
             ("target", .text("The id or the text of the target")), ("t", .date("")),
             ("status", .enumeration(ServerState.allCases.map(\.rawValue) + ["maintenance"], "")),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds; null if the probe failed"))),
+            (
+                "response_ms",
+                .nullable(
+                    .number("Response time, milliseconds; null if the probe failed, and for results of versions without it"))
+            ),
         ]
         return .object(
             period + [
@@ -74,6 +79,7 @@ extension Schema {
                 ("probes", .integer("")),
                 ("lost", .integer("Probes that failed")),
                 ("rtt_ms", .object(roundTrips)),
+                ("response_ms", responseTimes),
                 ("outages", .integer("")),
                 ("worst", .array(.reference("incident_state"), "The longest outages, the longest first")),
             ]

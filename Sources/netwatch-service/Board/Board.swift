@@ -74,6 +74,8 @@ struct BoardTarget: Hashable, Sendable {
     var group: String?
     /// The status.
     var update: ServerUpdate
+    /// What the last probes have measured.
+    var measured = MeasuredTimes()
     /// Whether a maintenance window covers the present time.
     var isInMaintenance = false
     /// The bars, the oldest cell first. A bar has a cell for each of ``Board/cells``, or none before the history was read.
@@ -95,6 +97,33 @@ struct BoardTarget: Hashable, Sendable {
 
     /// The state for people, which a maintenance window replaces.
     var state: RecordedState { isInMaintenance ? .maintenance : RecordedState(update.state) }
+}
+
+/// What the last probes of a target have measured. An update is made only for changes of the status, so it may be days older.
+struct MeasuredTimes: Hashable, Sendable {
+    /// The round trip and the response time of the last successful probe in units of a ``Sample``; `nil` before the first one.
+    var roundTrip: UInt32?
+    var responseTime: UInt32?
+    /// The end of the certificate's validity in the last handshake, in seconds since 1970; `nil` if it is not known.
+    var certificateEnd: Int64?
+
+    /// Includes a result.
+    mutating func add(_ result: HistoryRecorder.Result) {
+        if result.roundTrip != nil { (roundTrip, responseTime) = (result.roundTrip, result.responseTime) }
+        certificateEnd = result.certificateEnd ?? certificateEnd
+    }
+}
+
+extension BoardTarget {
+    /// The status with what the last probes have measured. Unless the target is up or degraded, it has neither a round trip nor a response time.
+    var current: ServerUpdate {
+        let answers = update.state == .up || update.state == .degraded
+        guard measured != MeasuredTimes() else { return update }
+        return update.with(
+            roundTrip: answers ? measured.roundTrip.map(Sample.duration) ?? update.roundTrip : update.roundTrip,
+            responseTime: answers ? measured.responseTime.map(Sample.duration) ?? update.responseTime : update.responseTime,
+            certificateEnd: measured.certificateEnd ?? update.certificateEnd, isInitial: update.isInitial)
+    }
 }
 
 /// The times in each state during the spans: the sums of the cells.

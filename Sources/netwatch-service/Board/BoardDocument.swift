@@ -23,7 +23,7 @@ struct BoardDocument: Sendable {
         let rows: [Document.Part] = stride(from: 0, to: query.limit, by: size).map { start in
             { content in
                 for number in start..<max(start, min(content.rows.count, start + size)) {
-                    board.targets[content.rows[number].index].write(seq: number, to: &content.writer)
+                    board.targets[content.rows[number].index].write(seq: number, at: board.moment, to: &content.writer)
                 }
             }
         }
@@ -73,12 +73,12 @@ struct BoardDocument: Sendable {
 }
 
 extension BoardTarget {
-    /// Writes the state of the target as its first `target` record.
-    func write(seq: Int, to writer: inout JSONWriter) {
-        let update = update.asInitial()
+    /// Writes the state of the target as its first `target` record. - Parameter moment: the time of the document.
+    func write(seq: Int, at moment: Moment, to writer: inout JSONWriter) {
+        let update = current.asInitial()
         writer.object { writer in
             writer.recordHead(seq: seq, at: update.moment, type: Record.Kind.target.rawValue)
-            RecordEncoder.write(keysOf: update, identity, to: &writer)
+            RecordEncoder.write(keysOf: update, identity, at: moment, to: &writer)
             writer.member("maintenance", isInMaintenance)
         }
     }

@@ -8,7 +8,9 @@ struct TargetDetail: Sendable {
     static let entryLimit = 200
 
     /// The round trips of the span, the oldest first: at most 24 hours in quarters of an hour, 7 days in hours, or 90 days in days.
-    var roundTrips: [RoundTripPoint] = []
+    var roundTrips: [TimePoint] = []
+    /// The response times of the same parts of the span.
+    var responseTimes: [TimePoint] = []
     /// The outages, the newest first. An outage that is not over has no end.
     var outages: [Outage] = []
     /// The changes of the state in the interval of the query, or in the span, the newest first.
@@ -94,27 +96,41 @@ extension TargetDetail.PathEvent {
     }
 }
 
-/// The round trips of a part of a span.
-struct RoundTripPoint: Hashable, Sendable {
+/// The round trips or the response times of a part of a span.
+struct TimePoint: Hashable, Sendable {
     /// The times in milliseconds since 1970.
     var period: Range<Int64>
-    /// The round trips in units of a ``Sample``; `nil` if no probe succeeded.
+    /// The round trips or response times in units of a ``Sample``; `nil` if no probe succeeded, or if none is known.
     var minimum: UInt32?
     var median: UInt32?
+    /// The value that 95 % of them do not exceed.
     var high: UInt32?
+    /// The value that 99 % of them do not exceed; `nil` for round trips.
+    var highest: UInt32?
     /// The number of probes, and of failed ones among them.
     var probes: Int
     var lost: Int
 
-    /// Creates the point of an hour or a day. `high` is the value that 95 % of the round trips do not exceed.
-    init(_ summary: PeriodSummary) {
+    /// Creates the point of the round trips of an hour or a day.
+    init(roundTripsOf summary: PeriodSummary) {
         self.init(
             period: summary.period, minimum: summary.roundTrips.minimum, median: summary.roundTrips.quantile(0.5),
             high: summary.roundTrips.quantile(0.95), probes: summary.probes, lost: summary.lost)
     }
 
-    init(period: Range<Int64>, minimum: UInt32?, median: UInt32?, high: UInt32?, probes: Int, lost: Int) {
-        (self.period, self.minimum, self.median, self.high) = (period, minimum, median, high)
+    /// Creates the point of the response times of an hour or a day; `nil` if an earlier version has recorded it without them.
+    init?(responseTimesOf summary: PeriodSummary) {
+        let times = summary.responseTimes
+        guard times.count > 0 || summary.roundTrips.count == 0 else { return nil }
+        self.init(
+            period: summary.period, minimum: times.minimum, median: times.quantile(0.5), high: times.quantile(0.95),
+            highest: times.quantile(0.99), probes: summary.probes, lost: summary.lost)
+    }
+
+    init(
+        period: Range<Int64>, minimum: UInt32?, median: UInt32?, high: UInt32?, highest: UInt32? = nil, probes: Int, lost: Int
+    ) {
+        (self.period, self.minimum, self.median, self.high, self.highest) = (period, minimum, median, high, highest)
         (self.probes, self.lost) = (probes, lost)
     }
 

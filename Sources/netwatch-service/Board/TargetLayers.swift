@@ -119,17 +119,19 @@ extension Cause.Evidence {
 }
 
 extension ProbeReport {
-    /// The layers whose time a probe measures, in their order.
-    static let measuredLayers: [Cause.Layer] = [.dns, .tcp, .tls, .http]
-
     /// Returns the time of a layer; `nil` if it was not measured.
     func duration(of layer: Cause.Layer) -> Duration? {
         switch layer {
         case .dns: resolution
-        case .tcp: connection
+        case .tcp: connect
         case .tls: levels?.handshake
         case .http: levels?.exchange
         default: nil
         }
     }
+}
+
+extension ProbePhase {
+    /// The phase in words.
+    var words: String { self == .firstByte ? "first byte" : rawValue }
 }

@@ -98,15 +98,15 @@ extension Intake.State {
             batch.dropped += dropped
             for place in batch.events.indices { batch.events[place].results = max(0, batch.events[place].results - dropped) }
         }
-        var roundTrip: UInt32?
-        if report.succeeded {
-            // A retransmission prevents the measurement of a round trip, but the connection had a duration.
-            let duration = report.roundTrip ?? report.connection ?? .zero
-            roundTrip = UInt32(clamping: max(1, Int64(duration.milliseconds * 1_000) / Int64(Sample.roundTripUnit)))
+        func units(_ duration: Duration) -> UInt32 {
+            UInt32(clamping: max(1, Int64(duration.milliseconds * 1_000) / Int64(Sample.roundTripUnit)))
         }
+        // A retransmission prevents the measurement of a round trip, but the connection had a duration.
+        let roundTrip = report.succeeded ? units(report.roundTrip ?? report.connection ?? .zero) : nil
         batch.results.append(
             HistoryRecorder.Result(
                 target: id.number, state: id.number < states.count ? states[id.number] : .unknown, roundTrip: roundTrip,
+                responseTime: report.responseTime.map(units), certificateEnd: report.certificateEnd,
                 time: report.moment.wallClockNanoseconds / 1_000_000))
     }
 

@@ -171,9 +171,7 @@ struct KeeperState: Sendable {
 
     private mutating func add(_ result: HistoryRecorder.Result) {
         guard let place = placesAtMonitor[TargetID(result.target)] else { return }
-        if let roundTrip = result.roundTrip {
-            targets[place].roundTrip = .microseconds(Int64(roundTrip) * Int64(Sample.roundTripUnit))
-        }
+        targets[place].measured.add(result)
         var result = result
         result.target = targets[place].number
         recorder.add(result)
@@ -301,6 +299,8 @@ extension KeeperState {
         for (pair, monitor) in zip(difference.changed, replacements) {
             var target = targets[pair.former]
             target.monitor = monitor
+            // Those of the former address.
+            target.measured = MeasuredTimes()
             kept[pair.next] = target
         }
         ledgers.reserve(additions.map(\.number).max() ?? -1)

@@ -10,15 +10,14 @@ struct KeptTarget: Sendable {
     var number: Int
     var update: ServerUpdate
     var isInMaintenance = false
-    /// The round trip of the last successful probe; `nil` before the first one.
-    var roundTrip: Duration?
+    var measured = MeasuredTimes()
     var bars: TargetBars
 
     /// The target on the board.
     var onBoard: BoardTarget {
         var target = BoardTarget(
             key: configured.key, id: configured.id, title: configured.title, group: configured.group, update: update)
-        target.isInMaintenance = isInMaintenance
+        (target.isInMaintenance, target.measured) = (isInMaintenance, measured)
         target.bars = bars.bars
         (target.number, target.monitor) = (number, monitor)
         (target.name, target.labels, target.severity) = (configured.name, configured.labels, configured.severity)

@@ -63,6 +63,7 @@ struct ProbeTimes: Hashable, Sendable {
     private var seconds: UInt32
     // In microseconds; `.max` for a time that was not measured.
     private var resolution: UInt32
+    // That of all connections.
     private var connection: UInt32
     private var handshake: UInt32
     private var processing: UInt32
@@ -76,7 +77,7 @@ struct ProbeTimes: Hashable, Sendable {
         }
         seconds = UInt32(clamping: report.moment.milliseconds / 1_000)
         resolution = microseconds(report.resolution)
-        connection = microseconds(report.connection)
+        connection = microseconds(report.connect)
         handshake = microseconds(report.levels?.handshake)
         (processing, transfer) = (microseconds(report.levels?.processing), microseconds(report.levels?.transfer))
     }

@@ -46,7 +46,12 @@ struct TargetHistory {
             $0.incident.state != .merged
         }
         detail.outages = shown.map { TargetDetail.Outage($0, causes, states[$0.incident.id]) }
-        detail.roundTrips = try roundTrips(reader, number, span, known: recent == span ? samples : nil)
+        let summaries = try summaries(reader, number, span, known: recent == span ? samples : nil)
+        detail.roundTrips = summaries.map { TimePoint(roundTripsOf: $0) }
+        // The response time of a TCP target is that of the connection, which is the round trip.
+        if target.update.endpoint.scheme != .tcp {
+            detail.responseTimes = summaries.compactMap { TimePoint(responseTimesOf: $0) }
+        }
         return detail
     }
 
@@ -64,26 +69,26 @@ struct TargetHistory {
         return (elements, page.next == nil)
     }
 
-    /// Returns the round trips of the span. - Parameter known: the samples of the span, if they were read already.
-    private func roundTrips(
+    /// Returns the summaries of the parts of the span. - Parameter known: the samples of the span, if they were read already.
+    private func summaries(
         _ reader: HistoryReader, _ number: Int, _ span: Range<Int64>, known: (elements: [Sample], areAll: Bool)?
-    ) throws -> [RoundTripPoint] {
+    ) throws -> [PeriodSummary] {
         if query.span == .day {
             let samples = try known ?? samples(reader, number, span)
-            if samples.areAll { return Self.points(samples.elements) }
+            if samples.areAll { return Self.summaries(samples.elements) }
         }
-        return try reader.summaries(query.span == .quarter ? .day : .hour, of: number, span).map { RoundTripPoint($0) }
+        return try reader.summaries(query.span == .quarter ? .day : .hour, of: number, span)
     }
 
-    /// Returns the round trips of each quarter of an hour.
-    static func points(_ samples: [Sample]) -> [RoundTripPoint] {
+    /// Returns the summary of each quarter of an hour.
+    static func summaries(_ samples: [Sample]) -> [PeriodSummary] {
         var summaries: [PeriodSummary] = []
         for sample in samples where sample.isResult {
             let start = sample.time - sample.time.quotientAndRemainder(dividingBy: quarterHour).remainder
             if summaries.last?.period.lowerBound != start { summaries.append(PeriodSummary(start..<start + quarterHour)) }
             summaries[summaries.count - 1].add(sample)
         }
-        return summaries.map { RoundTripPoint($0) }
+        return summaries
     }
 
     /// Returns the changes of the state without their causes, the newest first. The timeline has the times without a state as gaps. The first

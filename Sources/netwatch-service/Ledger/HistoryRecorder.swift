@@ -12,6 +12,10 @@ struct HistoryRecorder: Sendable {
         var state: RecordedState
         /// The round trip in units of a ``Sample``; `nil` if the probe failed.
         var roundTrip: UInt32?
+        /// The response time in units of a ``Sample``; `nil` if the probe failed.
+        var responseTime: UInt32?
+        /// The end of the certificate's validity in seconds since 1970; `nil` if the probe has shown none. It is not recorded.
+        var certificateEnd: Int64?
         /// The wall clock in milliseconds since 1970.
         var time: Int64
     }
@@ -175,7 +179,8 @@ struct HistoryRecorder: Sendable {
         let entry = entries.values[place]
         let time = min(max(result.time, entry.last), clock.last)
         entries.values[place].last = time
-        let sample = Sample(time: time, state: entry.state, roundTrip: result.roundTrip)
+        let sample = Sample(
+            time: time, state: entry.state, roundTrip: result.roundTrip, responseTime: result.responseTime)
         events.append(.sample(target: result.target, sample))
     }
 

@@ -7,6 +7,8 @@ struct PeriodSummary: Hashable, Sendable {
     var probes = 0
     var lost = 0
     var roundTrips = RoundTripHistogram()
+    /// Fewer than the round trips if the period began with an earlier version.
+    var responseTimes = RoundTripHistogram()
     /// The number of outages that were counted in the period: times in which the target is down or unreachable, from the moment at which they
     /// have lasted as long as an outage must (``OutageCounter``).
     var outages = 0
@@ -24,6 +26,7 @@ struct PeriodSummary: Hashable, Sendable {
     mutating func add(_ sample: Sample) {
         probes += 1
         if let roundTrip = sample.roundTrip { roundTrips.add(roundTrip) } else { lost += 1 }
+        if let responseTime = sample.responseTime { responseTimes.add(responseTime) }
     }
 
     /// Adds another summary, as an hour to a day. The period stays the same.
@@ -32,6 +35,7 @@ struct PeriodSummary: Hashable, Sendable {
         probes += other.probes
         lost += other.lost
         roundTrips.add(other.roundTrips)
+        responseTimes.add(other.responseTimes)
         outages += other.outages
     }
 }

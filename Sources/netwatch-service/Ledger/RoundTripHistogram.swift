@@ -1,4 +1,4 @@
-/// The distribution of round trips, with an error of at most 5 %. Two distributions can be added, as two hours to a day.
+/// The distribution of round trips or response times, with an error of at most 5 %. Two distributions can be added, as two hours to a day.
 ///
 /// A bucket is wider than the one before by the eighth root of 2 (9 %). Only buckets with values need memory.
 struct RoundTripHistogram: Hashable, Sendable {

@@ -1,6 +1,6 @@
-/// The values that round trips have in the history: each is within 1.25 % of the measured one.
+/// The values that round trips and response times have in the history: each is within 1.25 % of the measured one.
 ///
-/// A round trip jitters by far more than that, and its digits beyond would be most of what the disk is written for. Values below 100
+/// A time jitters by far more than that, and its digits beyond would be most of what the disk is written for. Values below 100
 /// units (1 ms) are exact. Above, each decade has 160 values: 100 to 199 in steps of 2, to 499 in steps of 5, and to 999 in steps of
 /// 10. Round numbers stay round.
 enum RoundTripScale {

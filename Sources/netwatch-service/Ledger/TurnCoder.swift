@@ -1,4 +1,4 @@
-/// The encoding of turns in the log, in 1 to 3 bytes for a sample.
+/// The encoding of turns in the log, in 1 to 4 bytes for a sample.
 ///
 /// The coder of the writer and that of the reader pass through the same states, so each turn is encoded as its difference from the
 /// turns before. Samples between other events are sorted by their targets, because most turns have the targets of the turn one interval
@@ -26,8 +26,12 @@ struct TurnCoder: Sendable {
         case none, begin, change, end, gap, outageLimit
     }
 
+    private let format: SampleFormat
+
     /// Creates the coder of the first turn after a time.
-    init(after time: ClockReading) { self.time = Self.limited(time) }
+    init(after time: ClockReading, _ format: SampleFormat = .responseTimes) {
+        (self.time, self.format) = (Self.limited(time), format)
+    }
 
     private static func limited(_ time: ClockReading) -> ClockReading {
         ClockReading(
@@ -71,7 +75,7 @@ struct TurnCoder: Sendable {
             if !isExpected { distance.append(ZigZag.encode(Int64(target - lastTarget)), to: &writer) }
             successors[lastTarget] = Int32(target)
             lastTarget = target
-            var prediction = predictions[target] ?? SamplePrediction(time.wall)
+            var prediction = predictions[target] ?? SamplePrediction(time.wall, format)
             prediction.append(sample, to: &writer, &codes)
             predictions[target] = prediction
         }
@@ -153,7 +157,7 @@ struct TurnCoder: Sendable {
             makeRoom(for: target)
             successors[lastTarget] = Int32(target)
             lastTarget = target
-            var prediction = predictions[target] ?? SamplePrediction(time.wall)
+            var prediction = predictions[target] ?? SamplePrediction(time.wall, format)
             guard let sample = prediction.next(from: &reader, &codes), sample.isResult else { return false }
             predictions[target] = prediction
             events.append(.sample(target: target, sample))

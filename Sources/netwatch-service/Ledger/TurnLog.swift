@@ -7,10 +7,13 @@ enum TurnLog {
     static let headerSize = 96
     /// The maximum number of bytes of an encoded turn.
     static let turnLimit = 16 << 20
-    private static let magic = Array("netwatch turns 1".utf8)
+    /// The first bytes. The digit is that of the ``SampleFormat``.
+    private static func magic(_ format: SampleFormat) -> [UInt8] { Array("netwatch turns \(format.rawValue)".utf8) }
 
     /// The first bytes of a log.
     struct Header: Hashable, Sendable {
+        /// The format of the samples.
+        var format = SampleFormat.responseTimes
         /// The number of the log. Each new log has the next one.
         var generation: UInt64
         /// The identifier of the database whose targets the log numbers.
@@ -27,7 +30,7 @@ enum TurnLog {
         /// The encoded header.
         var bytes: [UInt8] {
             let text = Array(boot.utf8.prefix(36))
-            var bytes = magic + text + [UInt8](repeating: 0, count: 36 - text.count)
+            var bytes = magic(format) + text + [UInt8](repeating: 0, count: 36 - text.count)
             bytes += [0, 8, 16, 24].map { UInt8(truncatingIfNeeded: database >> $0) }
             for number in [generation] + [time.wall, time.monotonic, time.bootTime].map({ UInt64(bitPattern: $0) }) {
                 bytes += TurnLog.bytes(of: number)
@@ -38,10 +41,13 @@ enum TurnLog {
 
         /// Decodes a header; `nil` if the bytes are those of none.
         init?(_ bytes: [UInt8]) {
-            guard bytes.count >= headerSize, bytes.starts(with: magic), Array(bytes[88..<92]) == CRC32.bytes(of: bytes[..<88])
+            let formats: [SampleFormat] = [.roundTrips, .responseTimes]
+            guard bytes.count >= headerSize, let format = formats.first(where: { bytes.starts(with: magic($0)) }),
+                Array(bytes[88..<92]) == CRC32.bytes(of: bytes[..<88])
             else {
                 return nil
             }
+            self.format = format
             let numbers = [56, 64, 72, 80].map { place in
                 bytes[place..<place + 8].reversed().reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
             }

@@ -108,6 +108,7 @@ struct HistoryDocument: Hashable, Sendable {
             writer.member("t", Timestamp.text(milliseconds: sample.time))
             writer.member("status", sample.state.name)
             writer.member("rtt_ms", milliseconds: sample.roundTrip.map(Sample.duration))
+            writer.member("response_ms", milliseconds: sample.responseTime.map(Sample.duration))
         }
     }
 

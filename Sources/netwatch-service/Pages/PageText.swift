@@ -21,6 +21,16 @@ enum PageText {
         }
     }
 
+    /// Returns when a certificate expires. - Parameter days: whole days, rounded down.
+    static func certificate(_ days: Int) -> String {
+        switch days {
+        case ..<(-1): "expired \(grouped(-1 - days)) day\(days == -2 ? "" : "s") ago"
+        case -1: "expired today"
+        case 0: "less than a day"
+        default: count(days, "day")
+        }
+    }
+
     /// Returns a part as percent with at most two decimals, rounded down, so that 100 % means all: `99.95 %`.
     static func percent(_ part: Double) -> String {
         let hundredths = Int64((min(max(part, 0), 1) * 10_000 + 1e-6).rounded(.down))

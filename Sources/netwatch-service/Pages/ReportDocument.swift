@@ -67,6 +67,9 @@ struct ReportDocument: Hashable, Sendable {
         return [head] + targets + [end]
     }
 
+    /// The percentiles of response times by their names.
+    private static let responseParts: [(name: String, part: Double)] = [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)]
+
     private func write(_ target: Target, to writer: inout JSONWriter) {
         let (summary, availability) = (target.summary, target.availability)
         writer.member("target", target.names.text)
@@ -94,6 +97,13 @@ struct ReportDocument: Hashable, Sendable {
             writer.member("p95", milliseconds: roundTrips.quantile(0.95).map(Sample.duration))
             writer.member("max", milliseconds: roundTrips.maximum.map(Sample.duration))
         }
+        writer.key("response_ms")
+        writer.object { writer in
+            for (name, part) in Self.responseParts {
+                writer.key(text: name)
+                writer.milliseconds(summary.responseTimes.quantile(part).map(Sample.duration))
+            }
+        }
         writer.member("outages", target.outages)
         writer.key("worst")
         writer.array { writer in
@@ -112,7 +122,8 @@ struct ReportDocument: Hashable, Sendable {
             document.add(
                 ["target", "id", "since", "until", "availability", "availability_with_local", "observed"]
                     + Self.states.map { "\($0.name)_s" }
-                    + ["probes", "lost", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "outages", "title"])
+                    + ["probes", "lost", "rtt_min_ms", "rtt_p50_ms", "rtt_p95_ms", "rtt_max_ms", "outages", "title"]
+                    + Self.responseParts.map { "response_\($0.name)_ms" })
         }
         return [head]
             + Document.parts(targets) { targets, document in
@@ -135,6 +146,9 @@ struct ReportDocument: Hashable, Sendable {
         cells += ["\(summary.probes)", "\(summary.lost)"]
         cells += measured.map { $0.map { Milliseconds.text(Sample.duration($0)) } }
         cells += ["\(target.outages)", target.names.title]
+        cells += Self.responseParts.map { part in
+            summary.responseTimes.quantile(part.part).map { Milliseconds.text(Sample.duration($0)) }
+        }
         return cells
     }
 
@@ -172,6 +186,10 @@ struct ReportDocument: Hashable, Sendable {
             parts.append("with faults of this machine and of the network \(percent(availability.withLocalCauses))")
         }
         parts.append("observed \(percent(availability.observed))")
+        let responseTimes = responseParts.compactMap { name, part in
+            target.summary.responseTimes.quantile(part).map { "\(name) \(PageText.roundTrip(Sample.duration($0)))" }
+        }
+        if !responseTimes.isEmpty { parts.append("response \(responseTimes.joined(separator: " "))") }
         parts.append(target.outages == 1 ? "1 outage" : "\(target.outages) outages")
         var outages = target.worst.prefix(shownOutages).map { incident in
             let length = incident.ended.map { $0.milliseconds - incident.began.milliseconds }

@@ -146,8 +146,8 @@ extension StatusPage {
 
     private func table(_ rows: Markup) -> Markup {
         """
-        <table class=list><colgroup><col><col><col><col><col></colgroup><thead><tr><th scope=col>State</th><th scope=col>Target</th><th scope=col class=l>Round trip</th>\
-        <th scope=col>\(query.span.phrase)</th><th scope=col class=a>Available</th></tr></thead><tbody>\(rows)</tbody></table>
+        <table class=list><colgroup><col><col><col><col><col><col></colgroup><thead><tr><th scope=col>State</th><th scope=col>Target</th>\
+        <th scope=col class=l>Response</th><th scope=col class=k>Certificate</th><th scope=col>\(query.span.phrase)</th><th scope=col class=a>Available</th></tr></thead><tbody>\(rows)</tbody></table>
         """
     }
 

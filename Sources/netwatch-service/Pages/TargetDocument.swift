@@ -39,7 +39,10 @@ struct TargetDocument {
             writer.member("maintenance", target.isInMaintenance)
             writer.member(update.cause)
             writer.member("since", Timestamp.text(update.stateMoment))
-            writer.member("rtt_ms", milliseconds: update.roundTrip)
+            let current = target.current
+            writer.member("rtt_ms", milliseconds: current.roundTrip)
+            writer.member("response_ms", milliseconds: current.responseTime)
+            writer.member("certificate_days_left", current.certificateDaysLeft(at: board.moment))
             writer.member("address", update.address?.description)
             writer.member("interface", update.interface?.name)
             writer.key("last_probe")

@@ -58,13 +58,18 @@ extension TargetPage {
         return "<h3>Availability</h3><dl class=avail>\(items)</dl>\(periods)"
     }
 
-    var chart: Markup {
+    var charts: Markup {
         guard let span, !detail.roundTrips.isEmpty else { return "" }
         guard detail.roundTrips.contains(where: { $0.median != nil }) else {
             return "<h3>Round trip</h3><p class=none>No probe was answered in this time.</p>"
         }
-        let chart = RoundTripChart(points: detail.roundTrips, span: span, clock: clock)
-        return "<h3>Round trip</h3>\(chart.markup(axis: axis))"
+        var charts = Markup()
+        if detail.responseTimes.contains(where: { $0.median != nil }) {
+            let chart = TimeChart(kind: .responseTime, points: detail.responseTimes, span: span, clock: clock)
+            charts += "<h3>Response time</h3>\(chart.markup(axis: axis))"
+        }
+        let chart = TimeChart(kind: .roundTrip, points: detail.roundTrips, span: span, clock: clock)
+        return "\(charts)<h3>Round trip</h3>\(chart.markup(axis: axis))"
     }
 
     // MARK: Outages

@@ -37,7 +37,7 @@ struct TargetPage {
         let title = "\(target.state.word): \(name)"
         let content: Markup = """
             <div id=target data-part data-state="\(target.state.name)" data-k="\(target.key)">\(heading)\(facts)\(why)\(certificate)\
-            \(spanHead)\(bar)\(availabilities)\(chart)\(outages)\(timeline)</div>
+            \(spanHead)\(bar)\(availabilities)\(charts)\(outages)\(timeline)</div>
             """
         if query.isPart { return frame.fragment(title: title, content: content) }
         let back: Markup = "<p class=back><a href=\"/\">All targets</a></p>"
@@ -76,8 +76,10 @@ struct TargetPage {
         add("Severity", target.severity?.rawValue)
         add("Address", update.address?.description)
         add("Interface", update.interface.map { "\($0.name) (\($0.type.rawValue))" })
-        let report = detail.report
-        add("Round trip", (report?.roundTrip ?? report?.connection ?? update.roundTrip).map(PageText.roundTrip))
+        let (report, current) = (detail.report, target.current)
+        add("Response time", (report?.responseTime ?? current.responseTime).map(PageText.roundTrip))
+        add("Round trip", (report?.roundTrip ?? current.roundTrip).map(PageText.roundTrip))
+        add("Certificate", current.certificateDaysLeft(at: board.moment).map(PageText.certificate))
         if let report { add("Last probe", Self.lastProbe(report, clock)) }
         if update.isFlapping { add("Changes", "more than 30 % of the last 20 results differ from the one before") }
         if update.isPaused { add("Probes", "wait, because the byte budget of the metered interface is used up") }
@@ -89,8 +91,8 @@ struct TargetPage {
     private static func lastProbe(_ report: ProbeReport, _ clock: LocalClock) -> Markup {
         let time = clock.element(report.moment.milliseconds)
         if let cause = report.cause { return "\(time), failed: \(cause.markup())" }
-        let phases = ProbeReport.measuredLayers.compactMap { layer in
-            report.duration(of: layer).map { "\(layer.rawValue) \(PageText.roundTrip($0))" }
+        let phases = ProbePhase.allCases.compactMap { phase in
+            report.duration(of: phase).map { "\(phase.words) \(PageText.roundTrip($0))" }
         }
         guard !phases.isEmpty else { return time }
         return "\(time) <small>\(MarkupText.shortened(phases.joined(separator: ", "), to: 200))</small>"

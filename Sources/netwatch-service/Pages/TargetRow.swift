@@ -11,15 +11,28 @@ struct TargetRow {
 
     /// Returns the row.
     func markup(_ budget: inout BarBudget) -> Markup {
-        let (state, update) = (target.state, target.update)
+        let state = target.state
         return """
             <tr data-k="\(target.key)" class="\(state.style)"><td class=t>\(PageSymbol.state(state))<span class=word>\(state.word)</span></td>\
             <th scope=row><a class=name href="\(TargetPage.address(target, span: span))"><bdi>\(title)</bdi></a>\(origin)\
             <p class=c>\(cause)</p></th>\
-            <td class=l>\(update.roundTrip.map(PageText.roundTrip) ?? "")</td>\
+            <td class=l>\(times)</td><td class=k>\(certificate)</td>\
             <td class=b>\(TargetBar(target: target, span: span, board: board, clock: clock).markup(&budget))</td>\
             <td class=a>\(AvailabilityText(board.times(of: target, in: span)).markup)</td></tr>
             """
+    }
+
+    /// The response time, and the round trip below it.
+    private var times: Markup {
+        let current = target.current
+        let roundTrip: Markup = current.roundTrip.map { "<small>round trip \(PageText.roundTrip($0))</small>" } ?? ""
+        return "\(current.responseTime.map(PageText.roundTrip) ?? "")\(roundTrip)"
+    }
+
+    /// The remaining validity of the certificate; empty if it is not known, and for targets without TLS.
+    private var certificate: Markup {
+        guard let days = target.current.certificateDaysLeft(at: board.moment) else { return "" }
+        return days < 0 ? "<b>\(PageText.certificate(days))</b>" : "\(PageText.certificate(days))"
     }
 
     private var title: String { MarkupText.shortened(target.title, to: PageText.nameLimit) }

@@ -93,22 +93,26 @@ extension HistoryDatabase {
     /// Writes summaries, and replaces those of an earlier checkpoint, in which the period had not ended.
     static func write(_ summaries: [LedgerBook.Summary], to table: String, _ database: Database) throws {
         let states = RecordedState.allCases
-        let marks = Array(repeating: "?", count: states.count + 8).joined(separator: ", ")
+        let marks = Array(repeating: "?", count: states.count + 9).joined(separator: ", ")
         let insert = try database.cachedStatement(
             sql: """
                 INSERT OR REPLACE INTO \(table)
                 (t, target, until, \(states.map(\.column).joined(separator: ", ")), probes, lost, outages, continues_outage,
-                rtt) VALUES (\(marks))
+                rtt, response) VALUES (\(marks))
                 """)
         let sorted = summaries.sorted { ($0.summary.period.lowerBound, $0.target) < ($1.summary.period.lowerBound, $1.target) }
         for entry in sorted {
             let (target, summary) = (entry.target, entry.summary)
-            var writer = VarintWriter()
+            var (writer, responses) = (VarintWriter(), VarintWriter())
             summary.roundTrips.append(to: &writer)
+            summary.responseTimes.append(to: &responses)
             var arguments: [any DatabaseValueConvertible] = [summary.period.lowerBound, target, summary.period.upperBound]
             for state in states { arguments.append(summary.times[state]) }
             arguments +=
-                [summary.probes, summary.lost, summary.outages, summary.continuesOutage, Data(writer.bytes)]
+                [
+                    summary.probes, summary.lost, summary.outages, summary.continuesOutage, Data(writer.bytes),
+                    Data(responses.bytes),
+                ]
                 as [any DatabaseValueConvertible]
             try insert.execute(arguments: StatementArguments(arguments))
         }

@@ -43,7 +43,7 @@ extension HistoryReader {
     /// - Parameters:
     ///   - span: the time in milliseconds since 1970.
     ///   - target: the only target; `nil` for all.
-    ///   - hasRoundTrips: whether the distributions of round trips are wanted. Without them the query needs half of the time.
+    ///   - hasRoundTrips: whether the distributions of round trips and response times are wanted. Without them the query needs half of the time.
     /// - Returns: the summaries by the number of the target.
     /// - Throws: ``StoreError`` if the database cannot be read in time.
     func summaries(_ span: Range<Int64>, of target: Int? = nil, hasRoundTrips: Bool = true) throws(StoreError) -> [Int:

@@ -6,7 +6,7 @@ import Reachability
 /// The tables of the history, as a sequence of migrations. A published migration never changes; a change is a new migration.
 enum HistorySchema {
     /// The number of the last migration.
-    static let version = 3
+    static let version = 4
     /// The factor of the hour in a block's number.
     static let blockFactor: Int64 = 1 << 20
     static let hour: Int64 = 3_600_000
@@ -81,9 +81,15 @@ enum HistorySchema {
                     UPDATE meta SET value = 3 WHERE key = 'schema';
                     """)
         }
-        // Earlier versions ignore the column, so the number of the schema stays.
-        migrator.registerMigration("severity of incidents") { database in
-            try database.execute(sql: "ALTER TABLE incident ADD COLUMN severity TEXT")
+        migrator.registerMigration("4") { database in
+            // `response` is an encoded RoundTripHistogram of response times, as `rtt`; NULL in the rows of earlier schemas.
+            try database.execute(
+                sql: """
+                    ALTER TABLE hour ADD COLUMN response BLOB;
+                    ALTER TABLE day ADD COLUMN response BLOB;
+                    ALTER TABLE incident ADD COLUMN severity TEXT;
+                    UPDATE meta SET value = 4 WHERE key = 'schema';
+                    """)
         }
         return migrator
     }
@@ -109,6 +115,13 @@ enum HistorySchema {
             if !missing.isEmpty {
                 try database.execute(sql: "CREATE TEMP VIEW incident AS SELECT *\(missing) FROM main.incident")
             }
+        }
+        for table in ["hour", "day"] {
+            guard try database.tableExists(table), try !database.columns(in: table).contains(where: { $0.name == "response" })
+            else {
+                continue
+            }
+            try database.execute(sql: "CREATE TEMP VIEW \(table) AS SELECT *, NULL AS response FROM main.\(table)")
         }
         guard try !database.tableExists("members"), try database.tableExists("incident_target") else { return }
         try database.execute(

@@ -11,7 +11,7 @@ struct SummaryRows {
     ///   - start: the first start of a period.
     ///   - end: the end of the starts.
     ///   - target: the number of the only target; `nil` for all.
-    ///   - hasRoundTrips: whether the distributions of round trips are read, which takes most of the time.
+    ///   - hasRoundTrips: whether the distributions of round trips and response times are read, which takes most of the time.
     /// - Throws: the error of SQLite.
     init(_ database: Database, _ table: String, from start: Int64, until end: Int64, target: Int?, hasRoundTrips: Bool = true)
         throws
@@ -21,7 +21,7 @@ struct SummaryRows {
         rows = try Row.fetchCursor(
             database,
             sql: """
-                SELECT t, target, until, \(states), probes, lost, outages, continues_outage, \(hasRoundTrips ? "rtt" : "x'00'")
+                SELECT t, target, until, \(states), probes, lost, outages, continues_outage, \(hasRoundTrips ? "rtt, response" : "x'00', NULL")
                 FROM \(table)
                 WHERE t >= ? AND t < ? \(condition) ORDER BY t, target
                 """, arguments: [start, end])
@@ -44,6 +44,10 @@ struct SummaryRows {
             summary.outages = Int(clamping: min(max(outages, 0), 1 << 40))
             summary.continuesOutage = row.integer(13) == 1
             summary.roundTrips = RoundTripHistogram(&reader) ?? RoundTripHistogram()
+            if let data = row.bytes(15) {
+                var reader = VarintReader(data[...])
+                summary.responseTimes = RoundTripHistogram(&reader) ?? RoundTripHistogram()
+            }
             return (Int(clamping: target), summary)
         }
         return nil

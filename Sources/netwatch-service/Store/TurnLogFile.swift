@@ -30,7 +30,7 @@ final class TurnLogFile: @unchecked Sendable {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw StoreError(.inputOutput, "\(path): \(SystemText.of(errno))") }
         (self.path, self.descriptor, self.header) = (path, descriptor, header)
-        coder = TurnCoder(after: header.time)
+        coder = TurnCoder(after: header.time, header.format)
         size = TurnLog.headerSize
         do throws(StoreError) { try makeRoom(for: TurnLog.headerSize) } catch {
             unlink(path)

@@ -24,7 +24,7 @@ final class TurnLogReader {
             close(descriptor)
             return nil
         }
-        (self.header, coder, place) = (header, TurnCoder(after: header.time), TurnLog.headerSize)
+        (self.header, coder, place) = (header, TurnCoder(after: header.time, header.format), TurnLog.headerSize)
     }
 
     deinit { close(descriptor) }

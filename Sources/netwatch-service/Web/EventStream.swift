@@ -90,7 +90,7 @@ struct EventStream: Sendable {
             let target = board.targets[index]
             if isWanted(target) {
                 var writer = JSONWriter()
-                target.write(seq: max(0, cursor.seq), to: &writer)
+                target.write(seq: max(0, cursor.seq), at: board.moment, to: &writer)
                 let event = EventLog.Event(type: Record.Kind.target.rawValue, json: writer.bytes)
                 EventLog.append(event, id: index == last ? id(cursor) : nil, to: &bytes)
             }

@@ -54,8 +54,9 @@ import Testing
         let lost = try Self.attempt(target)
         // The second attempt, while the first is silent.
         var due: Int64 = 0
-        while due < 2_500, !target.effects.contains(where: { if case .connect = $0 { due > 0 } else { false } }) {
-            due = try #require(target.tickDue)
+        for _ in 0..<20 where due == 0 || !target.effects.contains(where: { if case .connect = $0 { true } else { false } }) {
+            // Times are whole milliseconds, and the next one is due within one.
+            due = try #require(target.tickDue) + 1
             _ = target.at(due, .tick)
         }
         let attempt = try Self.attempt(target)

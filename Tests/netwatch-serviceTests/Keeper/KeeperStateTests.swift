@@ -12,7 +12,7 @@ import Testing
     @Test func `a result and a change of state are recorded, and readers receive the change`() throws {
         var keeper = try Keeper(["db.example:5432"])
         let effects = keeper.turn(
-            250, results: [.init(target: 0, state: .up, roundTrip: 12, time: Self.start + 100)],
+            250, results: [.init(target: 0, state: .up, roundTrip: 12, responseTime: 15, time: Self.start + 100)],
             events: [.server(TargetID(0), try Self.update("db.example:5432", .up, at: 100))])
         expectEqual(
             effects,
@@ -21,7 +21,8 @@ import Testing
                 "record begin 7 unknown +0, sample 7 up +100",
             ])
         expectEqual(keeper.state.targets[0].onBoard.state, .up)
-        expectEqual(keeper.state.targets[0].roundTrip, .microseconds(120))
+        expectEqual(keeper.state.targets[0].onBoard.current.roundTrip, .microseconds(120))
+        expectEqual(keeper.state.targets[0].onBoard.current.responseTime, .microseconds(150))
         expectEqual(keeper.turn(500), ["record"])
     }
 

@@ -35,7 +35,10 @@ import Testing
     }
 
     private func sample(_ time: Int64, _ state: RecordedState) -> HistoryEvent {
-        .sample(target: 24, Sample(time: noon + time, state: state, roundTrip: state == .up ? 100 : nil))
+        .sample(
+            target: 24,
+            Sample(
+                time: noon + time, state: state, roundTrip: state == .up ? 100 : nil, responseTime: state == .up ? 400 : nil))
     }
 
     private func open() throws -> HistoryStore {
@@ -67,7 +70,22 @@ import Testing
         expectEqual(found.changes.map(\.state), [.up, .down, .up, .unreachable, .up])
         expectEqual(found.changes.map(\.cause?.code), [nil, .refused, nil, .gatewaySilent, nil])
         expectEqual(found.roundTrips.map(\.probes), [5])
+        // That of a TCP target is its round trip.
+        expectEmpty(found.responseTimes)
         store.close()
+    }
+
+    @Test func `hours that an earlier version has recorded have no point in the chart of response times`() {
+        func summary(_ responseTime: UInt32?, lost: Bool = false) -> PeriodSummary {
+            var summary = PeriodSummary(0..<3_600_000)
+            summary.add(Sample(time: 0, state: .up, roundTrip: lost ? nil : 7, responseTime: responseTime))
+            return summary
+        }
+        expectNil(TimePoint(responseTimesOf: summary(nil)))
+        expectEqual(TimePoint(responseTimesOf: summary(90))?.highest, 90)
+        // All lost.
+        expectEqual(TimePoint(responseTimesOf: summary(nil, lost: true))?.lost, 1)
+        expectEqual(TimePoint(roundTripsOf: summary(90)).median, 7)
     }
 
     @Test func `an incident that the history does not have yet is an outage of all its targets`() throws {

@@ -187,6 +187,17 @@ import Testing
         #expect(second.contains("<a rel=prev href=\"/\">Previous</a>"))
     }
 
+    @Test func `the list has response times, round trips and the days of certificates`() {
+        let page = render(PageSamples.site)
+        for fact in [
+            "<th scope=col class=l>Response</th><th scope=col class=k>Certificate</th>",
+            "<td class=l>61 ms<small>round trip 23 ms</small></td><td class=k>64 days</td>",
+            "<td class=l></td><td class=k><b>expired today</b></td>",
+            // A target that is down has no times, and one without TLS no certificate.
+            "<td class=l></td><td class=k></td>", "<td class=l>9.3 ms<small>round trip 1.8 ms</small></td><td class=k></td>",
+        ] { #expect(page.contains(fact), "\(fact)") }
+    }
+
     @Test func `names from outside never become markup`() {
         let hostile = render(PageSamples.hostile)
         for tag in ["<script>alert", "<img", "<svg onload", "onerror=alert(1)>", "<b>eth"] {

@@ -1,3 +1,4 @@
+import Console
 import Expectations
 import Foundation
 import Reachability
@@ -50,7 +51,10 @@ import Testing
     @Test func `a target that is up has the times, the route and the certificate of its last probe`() throws {
         let page = try render("site", PageSamples.probed())
         let facts = [
-            "<dt>Round trip</dt><dd><bdi>11 ms</bdi>", "<dt>Last probe</dt>", "dns 2.3 ms, tcp 12 ms, tls 14 ms, http 22 ms",
+            "<dt>Response time</dt><dd><bdi>48 ms</bdi>", "<dt>Round trip</dt><dd><bdi>11 ms</bdi>",
+            "<dt>Certificate</dt><dd><bdi>64 days</bdi>", "<dt>Last probe</dt>",
+            "dns 2.3 ms, connect 12 ms, tls 14 ms, first byte 21 ms, transfer 1.1 ms", "<h3>Response time</h3>",
+            "Response times from ", "<path class=tail d=\"M0 ", ", 99 % within ", "<h3>Round trip</h3>",
             "<b>dns</b><span class=word>ok</span><span class=l>2.3 ms</span>", "by the name server 192.0.2.53",
             "<b>tls</b><span class=word>ok</span><span class=l>14 ms</span>", "TLS_AES_256_GCM_SHA384",
             "<b>http</b><span class=word>ok</span><span class=l>22 ms</span>", "The request is answered with 200",
@@ -68,7 +72,8 @@ import Testing
         let page = try render("site", detail)
         for fact in [
             "<b>tls</b><span class=word>ok</span><span class=l>14 ms</span><div><bdi>The handshake is complete</bdi>",
-            "<b>http</b><span class=word>ok</span><span class=l>22 ms</span>", "dns 2.3 ms, tcp 12 ms, tls 14 ms, http 22 ms",
+            "<b>http</b><span class=word>ok</span><span class=l>22 ms</span>", "<dt>Response time</dt><dd><bdi>48 ms</bdi>",
+            "dns 2.3 ms, connect 12 ms, tls 14 ms, first byte 21 ms, transfer 1.1 ms",
         ] { #expect(page.contains(fact), "\(fact)") }
         #expect(!page.contains("<h2 id=cert>"))
     }
@@ -80,6 +85,47 @@ import Testing
         let page = try render("site", detail)
         #expect(page.contains(", failed: <bdi>198.51.100.9 refuses the connection"))
     }
+
+    @Test func `a silent target has no round trip and no response time`() throws {
+        var board = PageSamples.site
+        let place = try #require(board.targets.firstIndex { $0.key == "db-main" })
+        let timeout = Cause(.tcp, .timeout, detail: "198.51.100.9 does not answer on port 5432")
+        board.targets[place].update = PageSamples.update("db.example:5432", .down, timeout)
+        // The last successful probe has measured something.
+        board.targets[place].measured = MeasuredTimes(roundTrip: 1_200, responseTime: 4_500)
+        var detail = PageSamples.detail(.down)
+        detail.report = ProbeReport(
+            endpoint: PageSamples.endpoint("db.example:5432"), connection: .seconds(3), cause: timeout,
+            moment: PageSamples.moment())
+        let page = try render("db-main", detail, board: board)
+        #expect(!page.contains("<dt>Round trip</dt>") && !page.contains("<dt>Response time</dt>"))
+        let current = board.targets[place].current
+        #expect(current.roundTrip == nil && current.responseTime == nil)
+        let document = TargetDocument(board: board, target: board.targets[place], detail: detail, query: TargetQuery())
+        let object = try #require(JSONSerialization.jsonObject(with: Data(document.json())) as? [String: Any])
+        for key in ["rtt_ms", "response_ms", "certificate_days_left"] { #expect(object[key] is NSNull, "\(key)") }
+    }
+
+    @Test func `a target has the times and the certificate of its last probe, however old its status is`() throws {
+        var target = try #require(PageSamples.site.targets.first { $0.key == "site" })
+        target.measured.add(
+            .init(target: 0, state: .up, roundTrip: 3_000, responseTime: 9_000, certificateEnd: 1_795_694_587, time: 0))
+        #expect(target.current.roundTrip == .milliseconds(30) && target.current.responseTime == .milliseconds(90))
+        expectEqual(target.current.certificateDaysLeft(at: PageSamples.moment()), 1)
+        // A failed probe has none of them.
+        target.measured.add(.init(target: 0, state: .up, time: 0))
+        #expect(target.current.responseTime == .milliseconds(90) && target.current.certificateEnd == 1_795_694_587)
+        var writer = JSONWriter()
+        target.write(seq: 3, at: PageSamples.moment(), to: &writer)
+        let record = PageSamples.text(writer.bytes)
+        #expect(record.contains(#""rtt_ms":30,"response_ms":90,"certificate_days_left":1,"#), "\(record)")
+    }
+
+    @Test(arguments: [
+        (-400, "expired 399 days ago"), (-2, "expired 1 day ago"), (-1, "expired today"), (0, "less than a day"), (1, "1 day"),
+        (36_500, "36,500 days"),
+    ])
+    func `the days of a certificate are words`(days: Int, text: String) { expectEqual(PageText.certificate(days), text) }
 
     @Test func `the present route never contradicts the verdict`() throws {
         var detail = PageSamples.detail(.unreachable)
@@ -183,8 +229,11 @@ import Testing
     @Test func `extreme histories are drawn`() throws {
         var detail = TargetDetail()
         detail.roundTrips = [
-            RoundTripPoint(period: .min ..< .max, minimum: 0, median: .max, high: .max, probes: .max, lost: 0),
-            RoundTripPoint(period: 0..<0, minimum: nil, median: nil, high: nil, probes: 0, lost: 0),
+            TimePoint(period: .min ..< .max, minimum: 0, median: .max, high: .max, probes: .max, lost: 0),
+            TimePoint(period: 0..<0, minimum: nil, median: nil, high: nil, probes: 0, lost: 0),
+        ]
+        detail.responseTimes = [
+            TimePoint(period: .min ..< .max, minimum: 0, median: 0, high: .max, highest: .max, probes: .max, lost: 0)
         ]
         detail.outages = [.init(start: .min, end: .max, state: .down), .init(start: .max, end: nil, state: .down)]
         detail.changes = [.init(time: .min, state: .up), .init(time: .max, state: .down)]

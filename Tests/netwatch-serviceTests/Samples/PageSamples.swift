@@ -65,14 +65,17 @@ enum PageSamples {
 
     static func update(
         _ text: String, _ state: ServerState = .up, _ cause: Cause? = nil, since: Int64 = now - 26 * hour,
-        roundTrip: Int64 = 12_300,
+        roundTrip: Int64 = 12_300, response: Int64? = nil, certificateDays: Int64? = nil,
         isFlapping: Bool = false
     ) -> ServerUpdate {
         let answers = state == .up || state == .degraded
         return ServerUpdate(
             endpoint: endpoint(text), state: state, cause: cause, since: moment(since),
             address: state == .unknown ? nil : address("198.51.100.9"), interface: state == .unknown ? nil : eth0,
-            roundTrip: answers ? .microseconds(roundTrip) : nil, isFlapping: isFlapping, isInitial: false, moment: moment())
+            roundTrip: answers ? .microseconds(roundTrip) : nil,
+            responseTime: answers ? .microseconds(response ?? roundTrip + 40) : nil,
+            certificateEnd: certificateDays.map { now / 1_000 + $0 * 86_400 + 7_200 }, isFlapping: isFlapping, isInitial: false,
+            moment: moment())
     }
 
     /// A board with a history of each target. - Parameter shape: the state at an hour before now, and the part of the hour.
@@ -145,7 +148,7 @@ enum PageSamples {
                 shape: { $0 == 0 ? (.down, 0.2) : $0 == 30 ? (.down, 0.5) : night($0) }),
             target(
                 "shop", title: "Shop", group: "Web",
-                update("https://shop.example/health", .down, expired, since: now - 43_387_000),
+                update("https://shop.example/health", .down, expired, since: now - 43_387_000, certificateDays: -1),
                 shape: { $0 <= 12 ? (.down, 1) : nil }),
             target(
                 "line-2", title: "Line 2 controller", group: "Plant",
@@ -155,14 +158,20 @@ enum PageSamples {
                 "api", title: "Public API", group: "Web",
                 update(
                     "https://api.example/v1/ping", .degraded, latency, since: now - 3_900_000, roundTrip: 412_000,
-                    isFlapping: true),
+                    response: 1_930_000, certificateDays: 71, isFlapping: true),
                 shape: { $0 < 2 ? (.degraded, 0.8) : 5...7 ~= $0 ? (.degraded, 0.3) : night($0) }),
-            target("site", title: "Web site", group: "Web", update("https://www.example/", roundTrip: 23_100), shape: night),
-            target("mail", title: "Mail", group: "Web", update("tls://mail.example:465", roundTrip: 31_800), shape: night),
+            target(
+                "site", title: "Web site", group: "Web",
+                update("https://www.example/", roundTrip: 23_100, response: 61_200, certificateDays: 64),
+                shape: night),
+            target(
+                "mail", title: "Mail", group: "Web",
+                update("tls://mail.example:465", roundTrip: 31_800, response: 74_000, certificateDays: 19),
+                shape: night),
             target("line-1", title: "Line 1 controller", group: "Plant", update("192.0.2.41:502", roundTrip: 310), shape: calm),
             target("line-3", title: "Line 3 controller", group: "Plant", update("192.0.2.42:502", roundTrip: 290), shape: calm),
             target(
-                "camera", title: "Gate camera", group: "Plant", update("http://192.0.2.60/", roundTrip: 1_840),
+                "camera", title: "Gate camera", group: "Plant", update("http://192.0.2.60/", roundTrip: 1_840, response: 9_300),
                 shape: { 1_100...1_400 ~= $0 || 14...15 ~= $0 ? (.notRecorded, 1) : nil }),
             target(
                 "backup", title: "Backup", group: "Data center", update("192.0.2.90:22", roundTrip: 780),
@@ -280,9 +289,15 @@ enum PageSamples {
             let base = UInt32(1_000 + random.next() % 300) + (30...38 ~= index ? 2_600 : 0)
             let lost = 38...44 ~= index ? 90 : index % 17 == 0 ? 4 : index % 29 == 0 ? 12 : 0
             let isSilent = lost == 90 || (state == .down && index == count - 1)
-            return RoundTripPoint(
+            return TimePoint(
                 period: start..<start + length, minimum: isSilent ? nil : base - 120, median: isSilent ? nil : base,
                 high: isSilent ? nil : base + UInt32(200 + random.next() % 700), probes: 90, lost: isSilent ? 90 : lost)
+        }
+        detail.responseTimes = detail.roundTrips.map { point in
+            var times = point
+            (times.minimum, times.median) = (point.minimum.map { $0 * 3 }, point.median.map { $0 * 4 })
+            (times.high, times.highest) = (point.high.map { $0 * 5 }, point.high.map { $0 * 8 })
+            return times
         }
         detail.outages = [
             .init(

@@ -172,6 +172,37 @@ import Testing
         second.close()
     }
 
+    @Test func `hours of an older schema have no response times, and those that follow do`() throws {
+        let history = try former()
+        let queue = try DatabaseQueue(path: history.path("history.sqlite"))
+        try queue.write { [noon] database in
+            try database.execute(
+                sql: """
+                    INSERT INTO hour VALUES (\(noon - 3_600_000), 0, \(noon), 0, 3600000, 0, 0, 0, 0, 0, 360, 0, 0, 0, x'010303082a');
+                    """)
+        }
+        try queue.close()
+        let reader = try HistoryReader.open(directory: history.settings.directory, calendar: history.calendar)
+        let former = try reader.summaries(.hour, of: 0, noon - 3_600_000..<noon)
+        #expect(former.map(\.roundTrips.count) == [42] && former.map(\.responseTimes.count) == [0])
+        reader.close()
+        let (store, _) = try history.open(at: noon)
+        store.record(noon, .begin(target: 0, .up, at: noon))
+        for minute in 0..<61 {
+            let time = noon + Int64(minute) * 60_000
+            store.record(time, .sample(target: 0, Sample(time: time, state: .up, roundTrip: 3, responseTime: 4_000)))
+        }
+        try store.checkpointAndWait()
+        let hours = try store.query { [noon] in try $0.summaries(.hour, of: 0, noon - 3_600_000..<Int64.max) }
+        expectEqual(hours.map(\.responseTimes.count), [0, 60])
+        expectEqual(hours[1].responseTimes.quantile(0.99), 4_000)
+        let day = try store.query { [noon] in try $0.summaries(noon..<noon + 3_600_000, of: 0) }[0]
+        #expect(day?.responseTimes.count == 60 && day?.roundTrips.count == 60)
+        let samples = try store.query { [noon] in try $0.samples(of: 0, noon..<Int64.max) }.elements
+        #expect(samples.count == 61 && samples.allSatisfy { $0.responseTime == 4_000 })
+        store.close()
+    }
+
     @Test func `an older schema is read without a migration`() throws {
         let history = try former()
         for _ in 0..<2 {

@@ -1,4 +1,5 @@
 import Expectations
+import Foundation
 import Pacing
 import Testing
 
@@ -37,6 +38,8 @@ import Testing
                         sample: Sample(
                             time: time.wall - Int64(below(2_000)), state: state(),
                             roundTrip: below(5) == 0
+                                ? nil : UInt32(truncatingIfNeeded: random.next() >> (32 + random.next() % 32)),
+                            responseTime: below(4) == 0
                                 ? nil : UInt32(truncatingIfNeeded: random.next() >> (32 + random.next() % 32)))
                     )
                 }
@@ -56,7 +59,10 @@ import Testing
         }
     }
 
-    @Test func `a result of an undisturbed target needs less than two bytes`() {
+    @Test(arguments: [false, true])
+    func `a result of an undisturbed target needs less than two bytes, and less than three with its response time`(
+        hasResponseTime: Bool
+    ) {
         var random = SplitMix64(seed: 3)
         var encoder = TurnCoder(after: Self.start)
         var size = 0
@@ -66,7 +72,8 @@ import Testing
             let events = (0..<250).map { index -> HistoryEvent in
                 let sample = Sample(
                     time: end - 250 + Int64(index) + Int64(random.next() % 8), state: .up,
-                    roundTrip: 1_200 + UInt32(random.next() % 60))
+                    roundTrip: 1_200 + UInt32(random.next() % 60),
+                    responseTime: hasResponseTime ? 4_000 + UInt32(random.next() % 400) : nil)
                 return .sample(target: (turn % 40) * 250 + index, sample)
             }
             let time = ClockReading(wall: end, monotonic: end, bootTime: end)
@@ -74,7 +81,7 @@ import Testing
             // The first results of each target are learned.
             if turn >= 80 { size += bytes.count }
         }
-        #expect(Double(size) / (320 * 250) < 2, "\(Double(size) / (320 * 250)) bytes")
+        #expect(Double(size) / (320 * 250) < (hasResponseTime ? 3 : 2), "\(Double(size) / (320 * 250)) bytes")
     }
 
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
@@ -98,7 +105,9 @@ import Testing
             .gap(HistoryGap(period: .min ..< .max, reason: .suspend)),
         ]
         for time in extremes {
-            events.append(.sample(target: TurnCoder.targetLimit - 1, Sample(time: time, state: .down, roundTrip: .max)))
+            events.append(
+                .sample(
+                    target: TurnCoder.targetLimit - 1, Sample(time: time, state: .down, roundTrip: .max, responseTime: .max)))
             events.append(.change(target: 0, .notRecorded, at: time))
         }
         let time = ClockReading(wall: .max, monotonic: .min, bootTime: .max)
@@ -108,6 +117,31 @@ import Testing
         #expect(bytes.count <= TurnCoder.bytesPerTurn + events.count * TurnCoder.bytesPerEvent)
         let decoded = decoder.decode(bytes[...])
         expectEqual(decoded?.events.count, events.count - 2)
+    }
+
+    @Test func `a log that the version before response times has written is read`() throws {
+        let base64 = """
+            bmV0d2F0Y2ggdHVybnMgMTRhMzFhMDY3LWEzZjctNDA4OS1iM2M4LTQyM2Q0MGFiNDllNnR4sXwCAAAAAAAAADiREiqiAQAAwTHIAAAAAADBMcgAAAAA\
+            AGg0M0oAAAAAGPeXJKonSBQAEBlxXJrQBAJ0YAIMnRgAhROjAAANsmKb2hsAAA4CRsUsyKOMGQAOpTBI5yvyBgBRv//8rzgv+qgACPHNg10jOCgAe//j\
+            wAcYPqfSJ+wMAGKkkApcCvlcJ/AAAUITBD8OAAfUejocKgIKAB0XEAk1EDFuJ+wMAKgkFxSAB2pOKB0qAgoAHSGQCdhfffoqCAAAqDwW2gAH58CC8Sfs\
+            DAB0WkAJzaYWDioKCgAqCYWSwAfBTVA3J/AAAOfxAAnhmipgJ/AAAVBUKpAAB4/JazMqAAAAcvUACQFfS2YqAAAAqCpoOAAHbnjkmioIAABx+QAIcY6v\
+            wyfwAAFQTEjAB0e4ZVQqAAAAcQEACReQxcAqAAAAqAhhcAAH5xwImyoIAABwZQAJFrf7sCfsDACoFCDkAAf5XowMKgIKABwF
+            """
+        let bytes = [UInt8](try #require(Data(base64Encoded: base64)))
+        let header = try #require(TurnLog.Header(bytes))
+        #expect(header.format == .roundTrips && header.generation == 2)
+        var coder = TurnCoder(after: header.time, header.format)
+        var place = TurnLog.headerSize
+        var turns: [HistoryTurn] = []
+        while case .turn(let turn, let size) = TurnLog.frame(in: bytes[place...], generation: header.generation, at: place) {
+            if let turn = coder.decode(turn) { turns.append(turn) }
+            place += size
+        }
+        let samples = turns.flatMap(\.events).compactMap { event -> Sample? in
+            if case .sample(_, let sample) = event { sample } else { nil }
+        }
+        #expect(turns.count == 25 && samples.count >= 5 && samples.allSatisfy { $0.responseTime == nil })
+        #expect(samples.filter { $0.roundTrip != nil }.allSatisfy { 1...100 ~= $0.roundTrip ?? 0 })
     }
 
     @Test func `a frame is read at its place of its log, and nowhere else`() {
@@ -129,6 +163,9 @@ import Testing
             generation: .max, database: 77, boot: "0123456789-0123456789-0123456789-012", time: Self.start)
         expectEqual(header.bytes.count, TurnLog.headerSize)
         expectEqual(TurnLog.Header(header.bytes), header)
+        var former = header
+        former.format = .roundTrips
+        #expect(TurnLog.Header(former.bytes) == former && former != header)
         for index in 0..<92 {
             var damaged = header.bytes
             damaged[index] ^= 1

@@ -1,8 +1,17 @@
-/// The chart of a target's round trips: a line of the median over a band from the least to a high value, colored by loss.
+/// The chart of a target's round trips or response times: a line of the median over a band from the least to a high value, colored by loss.
 ///
 /// The drawing is stretched to the width of the page, so the labels are outside of it.
-struct RoundTripChart {
-    let points: [RoundTripPoint]
+struct TimeChart {
+    /// The kind of the times.
+    enum Kind {
+        case roundTrip, responseTime
+
+        var noun: StaticString { self == .roundTrip ? "round trip" : "response time" }
+        var title: StaticString { self == .roundTrip ? "Round trips" : "Response times" }
+    }
+
+    let kind: Kind
+    let points: [TimePoint]
     /// The times at the left and the right edge, in milliseconds since 1970.
     let span: Range<Int64>
     let clock: LocalClock
@@ -12,7 +21,7 @@ struct RoundTripChart {
 
     /// The value at the top: 1, 2 or 5 times a power of 10 that is at least the highest value, in units of a ``Sample``.
     private var top: UInt64 {
-        let highest = UInt64(points.compactMap(\.high).max() ?? 1)
+        let highest = UInt64(points.compactMap { $0.highest ?? $0.high }.max() ?? 1)
         var power: UInt64 = 1
         // A value has 32 bits, so the power has at most 34.
         while true {
@@ -25,7 +34,7 @@ struct RoundTripChart {
     func markup(axis: Markup) -> Markup {
         let top = top
         var bands = Markup()
-        var line = ""
+        var (line, tail) = ("", "")
         var isDrawing = false
         for point in points.prefix(1_000) {
             let (left, right) = (x(point.period.lowerBound), x(point.period.upperBound))
@@ -51,6 +60,7 @@ struct RoundTripChart {
                     <rect class=lost x="\(left)" y="\(Self.height - height)" width="\(right - left)" height="\(height)"/>
                     """
             }
+            if let highest = point.highest { tail += "M\(left) \(y(highest, top))H\(right)" }
             line += "\(isDrawing ? "L" : "M")\(left) \(y(median, top))L\(right) \(y(median, top))"
             isDrawing = true
         }
@@ -58,12 +68,16 @@ struct RoundTripChart {
             <figure class=chart><div class=plot><p class=scale aria-hidden=true><span>\(text(top))</span><span>\(half(top))</span><span>0</span></p>\
             <svg viewBox="0 0 \(Self.width) \(Self.height)" preserveAspectRatio="none" role="img" aria-label="\(summary)">\
             <path class=grid d="M0 .5H\(Self.width)M0 \(Self.height / 2)H\(Self.width)M0 \(Self.height)H\(Self.width)"/>\
-            \(bands)<path class=median d="\(line)"/></svg></div>\(axis)\
-            <figcaption>The line is the median; the band goes from the least round trip to the one that 95 % do not exceed. Columns at the \
-            bottom show lost probes. <span class=keys><span class="key l0">no loss</span> <span class="key l1">up to 5 % lost</span> <span class="key l2">up to 20 %</span> \
+            \(bands)\(tailPath(tail))<path class=median d="\(line)"/></svg></div>\(axis)\
+            <figcaption>The line is the median; the band goes from the least \(kind.noun) to the one that 95 % do not exceed.\(tailNote(tail)) \
+            Columns at the bottom show lost probes. <span class=keys><span class="key l0">no loss</span> <span class="key l1">up to 5 % lost</span> <span class="key l2">up to 20 %</span> \
             <span class="key l3">more</span> <span class="key fail">all lost</span></span></figcaption></figure>
             """
     }
+
+    private func tailPath(_ tail: String) -> Markup { tail.isEmpty ? "" : "<path class=tail d=\"\(tail)\"/>" }
+
+    private func tailNote(_ tail: String) -> Markup { tail.isEmpty ? "" : " 99 % do not exceed the thin lines above it." }
 
     private func x(_ time: Int64) -> Int {
         let length = span.upperBound - span.lowerBound
@@ -76,7 +90,7 @@ struct RoundTripChart {
         Self.height - Int((Double(value) / Double(top) * Double(Self.height)).rounded())
     }
 
-    private func style(_ point: RoundTripPoint) -> StaticString {
+    private func style(_ point: TimePoint) -> StaticString {
         switch point.loss {
         case ...0: "l0"
         case ...0.05: "l1"
@@ -93,14 +107,15 @@ struct RoundTripChart {
         PageText.roundTrip(.microseconds(Int64(clamping: top) * Int64(Sample.roundTripUnit) / 2))
     }
 
-    private func text(_ point: RoundTripPoint) -> String {
+    private func text(_ point: TimePoint) -> String {
         let time = clock.interval(point.period)
         let probes =
             point.lost > 0 ? ", \(point.lost) of \(point.probes) probes lost" : ", \(PageText.count(point.probes, "probe"))"
         guard let low = point.minimum, let median = point.median, let high = point.high else {
             return "\(time): no answer\(probes)"
         }
-        return "\(time): median \(text(UInt64(median))), \(text(UInt64(low))) to \(text(UInt64(high)))\(probes)"
+        let tail = point.highest.map { ", 99 % within \(text(UInt64($0)))" } ?? ""
+        return "\(time): median \(text(UInt64(median))), \(text(UInt64(low))) to \(text(UInt64(high)))\(tail)\(probes)"
     }
 
     private var summary: String {
@@ -108,9 +123,9 @@ struct RoundTripChart {
         let probes = points.reduce(0) { $0.addingReportingOverflow($1.probes).partialValue }
         let lost = points.reduce(0) { $0.addingReportingOverflow($1.lost).partialValue }
         guard let least = points.compactMap(\.minimum).min(), let most = points.compactMap(\.high).max(), !medians.isEmpty else {
-            return "Round trips: no answer"
+            return "\(kind.title): no answer"
         }
-        return "Round trips from \(text(UInt64(least))) to \(text(UInt64(most))), the median of the medians is "
+        return "\(kind.title) from \(text(UInt64(least))) to \(text(UInt64(most))), the median of the medians is "
             + "\(text(UInt64(medians[medians.count / 2]))); \(lost) of \(PageText.count(probes, "probe")) lost"
     }
 }
