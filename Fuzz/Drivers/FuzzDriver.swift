@@ -6,7 +6,9 @@ struct FuzzDriver: Sendable {
     let name: String
     let run: @Sendable ([UInt8]) throws -> Void
 
-    static let all = [http, httpLimits, url, expectation, codings, tls, certificate, dns, names, fields, forms, json, netlink]
+    static let all = [
+        http, httpLimits, url, expectation, codings, tls, certificate, staple, dns, names, fields, forms, json, netlink,
+    ]
 
     /// Throws ``BrokenRule`` unless the condition holds.
     static func require(

@@ -5,6 +5,7 @@
 #include <openssl/core_dispatch.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/ocsp.h>
 #include <openssl/pem.h>
 #include <openssl/pkcs12.h>
 #include <openssl/provider.h>
@@ -22,6 +23,19 @@ static inline void netwatch_ssl_ctx_allow_one_handshake(SSL_CTX *context) {
     SSL_CTX_set_options(context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION);
 }
 static inline long netwatch_ssl_set_server_name(SSL *ssl, const char *name) { return SSL_set_tlsext_host_name(ssl, name); }
+
+// Asks servers for a stapled OCSP response in the hello (RFC 6066 section 8). OpenSSL calls the callback in each handshake, also without a response.
+static inline long netwatch_ssl_ctx_request_status(SSL_CTX *context, int (*callback)(SSL *, void *)) {
+    return SSL_CTX_set_tlsext_status_type(context, TLSEXT_STATUSTYPE_ocsp) && SSL_CTX_set_tlsext_status_cb(context, callback);
+}
+// Returns the number of bytes of the stapled response, which belong to the SSL; -1 without one.
+static inline long netwatch_ssl_stapled_response(SSL *ssl, const unsigned char **bytes) {
+    return SSL_get_tlsext_status_ocsp_resp(ssl, bytes);
+}
+// Lets a server staple a response, whose bytes the SSL releases by OPENSSL_free.
+static inline long netwatch_ssl_set_stapled_response(SSL *ssl, unsigned char *bytes, long count) {
+    return SSL_set_tlsext_status_ocsp_resp(ssl, bytes, count);
+}
 
 // Swift cannot pass NULL for the two other function types; they are never used.
 static inline int netwatch_ssl_ctx_new_index(CRYPTO_EX_free *release) {

@@ -1,6 +1,16 @@
 internal import ByteComparison
 
-/// The facts of certificate chains that were verified before, so that an unchanged chain is not verified at each handshake.
+/// Facts whose size in memory is known.
+protocol SizedFacts: Sendable {
+    /// The approximate number of bytes in memory, with the key of a cache.
+    var byteCount: Int { get }
+}
+
+/// The facts of certificate chains that were verified before; see ``VerifiedFactsCache``.
+typealias ChainFactsCache = VerifiedFactsCache<TLSChainFacts>
+
+/// The facts of certificate chains, or of stapled responses, that were verified before, so that an unchanged chain is not verified at each
+/// handshake.
 ///
 /// The facts depend on the server's Certificate message, on the server name, on the authorities with their revocation lists, and
 /// on the time. The message and the name are the key; a cache belongs to one set of authorities. An entry is valid for a range of
@@ -9,13 +19,13 @@ internal import ByteComparison
 ///
 /// The memory is limited. If it is full, entries that were not used for an hour are evicted, and new chains are not kept if there
 /// are none. So a fleet that is larger than the cache still uses all entries in each round of its probes.
-struct ChainFactsCache: Sendable {
+struct VerifiedFactsCache<Facts: SizedFacts>: Sendable {
     /// The default limit of ``byteCount``: about 7,000 certificates with two names.
-    static let maximumByteCount = 6 << 20
+    static var maximumByteCount: Int { 6 << 20 }
     /// The seconds without use after which an entry may be evicted.
-    static let idleTime: Int64 = 3_600
+    static var idleTime: Int64 { 3_600 }
     /// The seconds between two searches for entries to evict, and the precision of their times.
-    private static let step: Int64 = 60
+    private static var step: Int64 { 60 }
 
     /// The identity of the facts, for one set of authorities.
     struct Key: Hashable, Sendable {
@@ -26,11 +36,11 @@ struct ChainFactsCache: Sendable {
 
     // A class, because a dictionary has free slots of the size of its values.
     private final class Kept: Sendable {
-        let facts: TLSChainFacts
+        let facts: Facts
         let validity: Range<Int64>
         let byteCount: Int
 
-        init(_ facts: TLSChainFacts, _ validity: Range<Int64>) {
+        init(_ facts: Facts, _ validity: Range<Int64>) {
             (self.facts, self.validity, byteCount) = (facts, validity, facts.byteCount)
         }
     }
@@ -46,7 +56,7 @@ struct ChainFactsCache: Sendable {
     /// The approximate size of all entries.
     private(set) var byteCount = 0
 
-    init(limit: Int = ChainFactsCache.maximumByteCount) { self.limit = limit }
+    init(limit: Int = Self.maximumByteCount) { self.limit = limit }
 
     /// The number of entries.
     var count: Int { entries.count }
@@ -54,7 +64,7 @@ struct ChainFactsCache: Sendable {
     var keys: [Key] { Array(entries.keys) }
 
     /// Returns the facts of a chain at a time, in seconds since 1970; `nil` if they are not known.
-    mutating func facts(for key: Key, at time: Int64) -> TLSChainFacts? {
+    mutating func facts(for key: Key, at time: Int64) -> Facts? {
         guard let entry = entries[key] else { return nil }
         guard entry.kept.validity.contains(time) else {
             remove(key)
@@ -65,7 +75,7 @@ struct ChainFactsCache: Sendable {
     }
 
     /// Keeps the facts of a chain for the times of their validity, if there is room at this time.
-    mutating func insert(_ facts: TLSChainFacts, for key: Key, validity: Range<Int64>, at time: Int64) {
+    mutating func insert(_ facts: Facts, for key: Key, validity: Range<Int64>, at time: Int64) {
         remove(key)
         let kept = Kept(facts, validity)
         if byteCount + kept.byteCount > limit { evict(at: time) }

@@ -87,7 +87,7 @@ extension PeerChain {
             + "and the limit for the product is \(HandshakeCost.maximumNameComparisons)"
     }
 
-    private static func excess(of key: OpaquePointer) -> String? {
+    static func excess(of key: OpaquePointer) -> String? {
         let bits = EVP_PKEY_get_bits(key)
         switch EVP_PKEY_get_base_id(key) {
         case EVP_PKEY_DSA: return "sends a certificate with a DSA key of \(bits) bits, which no authority uses"

@@ -91,9 +91,27 @@ extension PeerChain {
         return verification.errors.filter { !isRevocation($0) } + longer.errors.filter(isRevocation)
     }
 
+    /// Builds and verifies the chain, and calls `body` with the issuer of the peer's own certificate.
+    ///
+    /// The chain leads to a trusted authority, also if it has other errors, such as those of dates. `body` is not called if it leads to none,
+    /// or if the own certificate is trusted itself and has another issuer.
+    func withVerifiedIssuer<Result>(
+        against authorities: TrustStore, at time: Int64, _ body: (_ issuer: OpaquePointer) -> Result
+    ) -> Result? {
+        let flags = authorities.flags & ~UInt(X509_V_FLAG_CRL_CHECK | X509_V_FLAG_CRL_CHECK_ALL)
+        var result: Result?
+        _ = verification(against: authorities, flags: flags, at: time) { chain in
+            let isSelfIssued = own.map { X509_NAME_cmp(X509_get_subject_name($0), X509_get_issuer_name($0)) == 0 } ?? false
+            guard let issuer = OPENSSL_sk_value(chain, isSelfIssued ? 0 : 1) else { return }
+            result = body(OpaquePointer(issuer))
+        }
+        return result
+    }
+
+    /// Verifies the chain. `inspect` is called with it (a STACK_OF(X509), own certificate first) if it leads to an authority.
     private func verification(
         against authorities: TrustStore, flags: UInt, at time: Int64?, returnsChain: Bool = false,
-        endsWithoutAuthority: Bool = true
+        endsWithoutAuthority: Bool = true, inspect: (_ chain: OpaquePointer?) -> Void = { _ in }
     ) -> Verification {
         var collection = ErrorCollection()
         collection.endsWithoutAuthority = endsWithoutAuthority
@@ -114,6 +132,7 @@ extension PeerChain {
         if !isValid, collection.errors.isEmpty { collection.insert(X509_V_ERR_UNSPECIFIED, depth: 0) }
         let chain = X509_STORE_CTX_get0_chain(context)
         let leadsToAuthority = !collection.errors.contains { ErrorCollection.leadsToNone($0.code) }
+        if leadsToAuthority { inspect(chain) }
         if !leadsToAuthority, endsWithoutAuthority { Self.collectDates(of: chain, at: time, in: &collection) }
         let anchorDepth = OPENSSL_sk_num(chain) - 1
         let anchor = OPENSSL_sk_value(chain, anchorDepth).map { OpaquePointer($0) }

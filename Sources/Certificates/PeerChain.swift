@@ -8,6 +8,13 @@ package struct PeerChain {
     /// The minimum strength of keys and signatures (SSL_get_security_level(3)).
     private let securityLevel: Int32
 
+    /// The certificates that a client has received. Valid as long as the SSL.
+    init(of ssl: OpaquePointer) {
+        own = SSL_get0_peer_certificate(ssl)
+        sent = SSL_get_peer_cert_chain(ssl)
+        securityLevel = SSL_get_security_level(ssl)
+    }
+
     init(_ context: OpaquePointer, securityLevel: Int32) {
         own = X509_STORE_CTX_get0_cert(context)
         sent = X509_STORE_CTX_get0_untrusted(context)

@@ -70,6 +70,13 @@ enum TLSCallbacks {
         return notes.facts.excess == nil ? 1 : 0
     }
 
+    /// Called once at the end of the server's part of the handshake, with a stapled response or without one
+    /// (SSL_CTX_set_tlsext_status_cb(3)). Returns 1: the handshake continues.
+    static let stapledResponse: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { ssl, _ in
+        if let ssl { TLSHandshakeNotes.of(ssl)?.readStapledResponse(of: ssl) }
+        return 1
+    }
+
     /// Called for each error of a chain, and for each valid certificate (X509_STORE_CTX_set_verify_cb(3)). It continues after
     /// each error of the chain itself, except for those that make the rest pointless. The authority of a revocation list is verified in a context of its own, without a
     /// collection; there, an error is final.

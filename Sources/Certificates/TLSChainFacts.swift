@@ -1,5 +1,5 @@
 /// The facts of the certificates that a server has sent, for one server name and one set of authorities.
-struct TLSChainFacts: Hashable, Sendable {
+struct TLSChainFacts: Hashable, Sendable, SizedFacts {
     /// ``TLSHandshakeFacts/certificate``.
     var certificate: TLSCertificateFacts?
     /// ``TLSHandshakeFacts/chainLength``.
@@ -18,7 +18,6 @@ struct TLSChainFacts: Hashable, Sendable {
     /// (X509_V_ERR_OUT_OF_MEM, X509_V_ERR_UNSPECIFIED), or could not decode the server's own certificate.
     var mayBeTransient: Bool { certificate == nil || errors.contains { $0.code == 17 || $0.code == 1 } }
 
-    /// The approximate number of bytes in memory, with the key of a cache.
     var byteCount: Int {
         // Measured: 10,000 entries of a cache with two short names take 1.1 kB each.
         var count = 768

@@ -23,6 +23,37 @@ extension TLSClientContext.Loaded {
         }
         return facts
     }
+
+    /// Finds the facts of a stapled response that were kept, or verifies the response.
+    ///
+    /// - Parameters:
+    ///   - bytes: the response, in DER.
+    ///   - chain: the certificates of the server, its own first.
+    ///   - digest: the SHA-256 of the message with the certificates; without one, the response is verified.
+    ///   - time: the time for which dates are judged, in seconds since 1970.
+    /// - Returns: The facts, which are always those of a new verification.
+    func stapledResponse(
+        _ bytes: UnsafeRawBufferPointer, to chain: PeerChain, _ digest: SIMD4<UInt64>?, at time: Int64
+    ) -> StapledResponse {
+        // A response for another chain, and another response for this chain, have keys of their own.
+        let key =
+            bytes.count > StapledResponse.maximumBytes
+            ? nil
+            : digest.flatMap { digest in
+                let message = withUnsafeBytes(of: digest) { Array($0) } + bytes
+                return message.withUnsafeBytes { self.digest(of: $0) }.map {
+                    VerifiedFactsCache<StapledResponse>.Key(digest: $0, serverName: "")
+                }
+            }
+        if let key, let known = stapledResponses.withLock({ $0.facts(for: key, at: time) }) { return known }
+        let (response, validity) = chain.stapledResponse(bytes, authorities: authorities, at: time)
+        if let key, let validity, let constancy = chain.constancy(at: time, with: authorities) {
+            stapledResponses.withLock {
+                $0.insert(response, for: key, validity: validity.clamped(to: constancy), at: time)
+            }
+        }
+        return response
+    }
 }
 
 extension PeerChain {

@@ -90,6 +90,8 @@ package final class TLSClientContext: Sendable {
         let pointer: OpaquePointer
         let authorities: TrustStore?
         let chains = Locked(ChainFactsCache())
+        /// The stapled responses that were verified before. About 2,500 fit into the limit.
+        let stapledResponses = Locked(VerifiedFactsCache<StapledResponse>(limit: 1 << 20))
         /// SHA-256. OpenSSL would look up EVP_sha256() at each use.
         private let sha256: OpaquePointer?
 
@@ -127,6 +129,7 @@ package final class TLSClientContext: Sendable {
             SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER, nil)
             SSL_CTX_set_cert_verify_callback(pointer, TLSCallbacks.collect, nil)
             SSL_CTX_set_msg_callback(pointer, TLSCallbacks.message)
+            _ = netwatch_ssl_ctx_request_status(pointer, TLSCallbacks.stapledResponse)
             if let identity {
                 guard identity.install(on: pointer) else {
                     throw .invalid("OpenSSL does not accept the client certificate \(identity.certificate.subject)")

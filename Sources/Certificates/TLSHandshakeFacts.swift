@@ -50,6 +50,8 @@ package struct TLSHandshakeFacts: Hashable, Sendable, Codable {
     package var verificationErrors: [ChainError] = []
     /// Whether the server's own certificate names ``serverName``; `nil` without a certificate.
     package var nameMatches: Bool?
+    /// The OCSP response that the server has stapled; `nil` without one.
+    package var stapledResponse: StapledResponse?
 
     // MARK: the end
 

@@ -68,10 +68,11 @@ final class TLSHandshakeNotes {
 
     /// Called when the client's certificate is about to be sent. A server whose certificate is not accepted learns nothing of the client.
     func identityRequested(_ ssl: OpaquePointer) {
-        guard facts.clientSubject != nil, !context.isInsecure, !facts.verificationErrors.isEmpty || facts.nameMatches == false
-        else {
-            return
-        }
+        // OpenSSL asks for the identity before it calls back for the stapled response, which has arrived.
+        readStapledResponse(of: ssl)
+        let isAccepted =
+            facts.verificationErrors.isEmpty && facts.nameMatches != false && facts.stapledResponse?.status != .revoked
+        guard facts.clientSubject != nil, !context.isInsecure, !isAccepted else { return }
         SSL_certs_clear(ssl)
         (facts.clientSubject, facts.isIdentityWithheld) = (nil, true)
     }
@@ -81,6 +82,18 @@ final class TLSHandshakeNotes {
         facts.noteParameters(of: ssl)
         facts.chain = context.facts(
             of: chain, chainDigest, for: facts.serverName, at: verificationTime ?? Int64(time(nil)))
+    }
+
+    /// Verifies the OCSP response that the server has stapled, once. Called after its certificates.
+    func readStapledResponse(of ssl: OpaquePointer) {
+        var start: UnsafePointer<UInt8>?
+        let count = netwatch_ssl_stapled_response(ssl, &start)
+        guard facts.stapledResponse == nil, count >= 0, let start else { return }
+        facts.stapledResponse = OpenSSLErrors.contained {
+            context.stapledResponse(
+                UnsafeRawBufferPointer(start: start, count: count), to: PeerChain(of: ssl), chainDigest,
+                at: verificationTime ?? Int64(time(nil)))
+        }
     }
 }
 

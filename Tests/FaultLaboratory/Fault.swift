@@ -32,6 +32,9 @@ package struct Fault: Sendable, CustomStringConvertible {
     /// Whether `netwatch why` must show the facts of a certificate.
     package var hasCertificate = false
 
+    /// Evidence that the layer tls of `netwatch why` must have, whatever the verdict is.
+    package var evidenceOfTLS: [String: String] = [:]
+
     /// Whether `netwatch status` must have the verdict too: its first probe cannot know it.
     package var isSeenByStatus = false
 
@@ -107,6 +110,13 @@ package struct Fault: Sendable, CustomStringConvertible {
     package func showingCertificate() -> Self {
         var copy = self
         copy.hasCertificate = true
+        return copy
+    }
+
+    /// This fault with evidence that the layer tls of `netwatch why` must have, whatever the verdict is.
+    package func showingOfTLS(_ evidence: [String: String]) -> Self {
+        var copy = self
+        copy.evidenceOfTLS = evidence
         return copy
     }
 

@@ -70,7 +70,9 @@ extension Fault {
             guard try status.wait(within: .seconds(60)) == 0 else { throw LabError("not up before the fault: \(status.output)") }
             try make(network, nil)
         }
-        let text = hasLevels ? try network.start([Programs.netwatch, "why"] + options + [secureTarget], output: .file) : nil
+        let text =
+            hasLevels && expected.lines != ["up"]
+            ? try network.start([Programs.netwatch, "why"] + options + [secureTarget], output: .file) : nil
         let program = try network.start([Programs.netwatch, "why", "--json"] + firstArguments, output: .file)
         _ = try program.wait(within: .seconds(60))
         guard let document = try? JSONSerialization.jsonObject(with: Data(program.output.utf8)) as? [String: Any] else {
@@ -88,12 +90,22 @@ extension Fault {
             case .none: true
             }
         if !isRight { outcome.problem = "why: \(expected.describe(verdict)): \(verdict.detail)" }
-        if isRight, isSeenByStatus { try checkStatus(network, &outcome) }
+        if outcome.problem == nil { outcome.problem = problemOfTLS(in: document) }
+        if outcome.problem == nil, isSeenByStatus { try checkStatus(network, &outcome) }
         guard outcome.problem == nil, let text else { return }
         _ = try text.wait(within: .seconds(60))
         let explanation = ExplanationText(text.output)
         outcome.explanation = explanation.sentence
         if let problem = explanation.problem(of: self, verdict) { outcome.problem = "why: \(problem):\n\(text.output)" }
+    }
+
+    /// The missing evidence of the layer tls; `nil` if there is none.
+    private func problemOfTLS(in document: [String: Any]) -> String? {
+        guard !evidenceOfTLS.isEmpty else { return nil }
+        let layer = (document["layers"] as? [[String: Any]])?.first { $0["layer"] as? String == "tls" }
+        let found = layer?["evidence"] as? [String: Any] ?? [:]
+        guard let missing = evidenceOfTLS.first(where: { found[$0.key] as? String != $0.value }) else { return nil }
+        return "why: tls has no \(missing.key)=\(missing.value): \(found)"
     }
 
     /// Asks `netwatch status`, which must give the same verdict.

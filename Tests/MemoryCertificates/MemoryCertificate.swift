@@ -51,12 +51,13 @@ package final class MemoryCertificate {
     ///   - algorithm: the algorithm of the key.
     ///   - publicKey: the key that the certificate states instead of its own; its private key is not known.
     ///   - constraints: constraints on names, such as `permitted;DNS:a.test`.
+    ///   - isResponder: whether the certificate may sign OCSP responses for its issuer.
     ///   - now: the time of creation, in seconds since 1970.
     /// - Throws: ``Failure``.
     package init(
         _ name: String, issuer: MemoryCertificate? = nil, names: [String] = [], isAuthority: Bool = false,
         days: ClosedRange<Int> = -1...100, algorithm: Algorithm = .p256, publicKey: CostlyKey? = nil, constraints: [String] = [],
-        at now: Int = Int(Date().timeIntervalSince1970)
+        isResponder: Bool = false, at now: Int = Int(Date().timeIntervalSince1970)
     ) throws {
         OpenSSL.prepare()
         let context = EVP_PKEY_CTX_new_id(algorithm.identifier, nil)
@@ -88,6 +89,7 @@ package final class MemoryCertificate {
         ]
         if !names.isEmpty { extensions.append((NID_subject_alt_name, names.joined(separator: ","))) }
         if !constraints.isEmpty { extensions.append((NID_name_constraints, constraints.joined(separator: ","))) }
+        if isResponder { extensions.append((NID_ext_key_usage, "OCSPSigning")) }
         for (kind, value) in extensions {
             guard let one = X509V3_EXT_conf_nid(nil, nil, kind, value) else { throw Failure() }
             X509_add_ext(x509, one, -1)
@@ -134,6 +136,70 @@ package final class MemoryCertificate {
         var bytes = [UInt8](repeating: 0, count: Int(BIO_ctrl_pending(bio)))
         BIO_read(bio, &bytes, Int32(bytes.count))
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The status of a certificate in an OCSP response.
+    package enum OCSPStatus: Sendable {
+        case good, unknown
+        /// Revoked two days before the creation of the response, for the reason keyCompromise.
+        case revoked
+
+        fileprivate var number: Int32 {
+            switch self {
+            case .good: V_OCSP_CERTSTATUS_GOOD
+            case .unknown: V_OCSP_CERTSTATUS_UNKNOWN
+            case .revoked: V_OCSP_CERTSTATUS_REVOKED
+            }
+        }
+    }
+
+    /// An OCSP response that this certificate's key signs, in DER.
+    ///
+    /// - Parameters:
+    ///   - status: the status of the certificate.
+    ///   - certificate: the certificate.
+    ///   - issuer: the issuer of the certificate. The response has this certificate unless it is the issuer.
+    ///   - hours: the validity, in hours from `now`.
+    ///   - hasNextUpdate: whether the response states the end of its validity.
+    ///   - usesSHA256: whether the certificate is identified by SHA-256, and not by SHA-1.
+    ///   - isWeak: whether the signature is over SHA-1.
+    ///   - sent: the certificate in the response, if it is not the signer's own.
+    ///   - now: the time of creation, in seconds since 1970.
+    /// - Returns: the response.
+    /// - Throws: ``Failure``.
+    package func response(
+        _ status: OCSPStatus, for certificate: MemoryCertificate, of issuer: MemoryCertificate, hours: ClosedRange<Int> = -1...24,
+        hasNextUpdate: Bool = true, usesSHA256: Bool = false, isWeak: Bool = false,
+        sending sent: MemoryCertificate? = nil,
+        at now: Int = Int(Date().timeIntervalSince1970)
+    ) throws -> Data {
+        guard let basic = OCSP_BASICRESP_new() else { throw Failure() }
+        defer { OCSP_BASICRESP_free(basic) }
+        let times = [-48, hours.lowerBound, hours.upperBound].map { hours in ASN1_GENERALIZEDTIME_set(nil, now + hours * 3600) }
+        defer { for time in times { ASN1_STRING_free(time) } }
+        let digest = usesSHA256 ? EVP_sha256() : EVP_sha1()
+        guard let identifier = OCSP_cert_to_id(digest, certificate.x509, issuer.x509) else { throw Failure() }
+        defer { OCSP_CERTID_free(identifier) }
+        let isRevoked = status.number == V_OCSP_CERTSTATUS_REVOKED
+        guard
+            OCSP_basic_add1_status(
+                basic, identifier, status.number, OCSP_REVOKED_STATUS_KEYCOMPROMISE, isRevoked ? times[0] : nil, times[1],
+                hasNextUpdate ? times[2] : nil) != nil,
+            OCSP_basic_sign(
+                basic, x509, key, isWeak ? EVP_sha1() : Self.digest(for: key), nil,
+                x509 == issuer.x509 || sent != nil ? UInt(OCSP_NOCERTS) : 0) == 1,
+            sent.map({ OCSP_basic_add1_cert(basic, $0.x509) == 1 }) ?? true,
+            let response = OCSP_response_create(OCSP_RESPONSE_STATUS_SUCCESSFUL, basic)
+        else { throw Failure() }
+        defer { OCSP_RESPONSE_free(response) }
+        return Self.der { i2d_OCSP_RESPONSE(response, $0) }
+    }
+
+    /// An OCSP response that reports an error (tryLater), in DER.
+    package static func unsuccessfulResponse() throws -> Data {
+        guard let response = OCSP_response_create(OCSP_RESPONSE_STATUS_TRYLATER, nil) else { throw Failure() }
+        defer { OCSP_RESPONSE_free(response) }
+        return der { i2d_OCSP_RESPONSE(response, $0) }
     }
 
     /// A revocation list of this authority, in DER.

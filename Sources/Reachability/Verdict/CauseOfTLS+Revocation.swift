@@ -9,6 +9,12 @@ extension FinishedHandshake {
         return "sends a chain with \(certificate) its issuer has revoked"
     }
 
+    /// Returns the end of a sentence about a certificate that the stapled response says is revoked.
+    static func revocation(_ response: StapledResponse, issuer: String) -> String {
+        let date = response.revokedAt.map { "revoked on \(CivilDate($0))" } ?? "has revoked"
+        return "presents a certificate that its issuer \(issuer) \(date), as its stapled response says"
+    }
+
     /// Returns the sentence about a revocation list that cannot be used. The list is at fault, and not the certificate.
     static func fault(ofListIn error: ChainError, issuer: String, host: String) -> String {
         let fault =

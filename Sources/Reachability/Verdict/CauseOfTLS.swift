@@ -176,6 +176,9 @@ package struct FinishedHandshake: Hashable, Sendable {
         if let error = chain.first(where: { $0.code == ChainError.revoked }) {
             return cause(.certificateRevoked, "\(host) \(Self.revocation(error, issuer: issuer))")
         }
+        if let response = facts.stapledResponse, response.status == .revoked {
+            return cause(.certificateRevoked, "\(host) \(Self.revocation(response, issuer: issuer))")
+        }
         if let error = chain.first(where: { !$0.isOfRevocationList }) ?? chain.first {
             return cause(.certificateUntrusted, untrusted(error))
         }

@@ -23,8 +23,19 @@ enum TLSEvidence {
         if !facts.verificationErrors.isEmpty {
             evidence["verify_errors"] = .list(texts(of: facts.verificationErrors))
         }
+        if let response = facts.stapledResponse { evidence.merge(self.evidence(of: response)) { $1 } }
         evidence["alert"] = facts.alert.map { .text("\($0.number) \($0.text)") }
         evidence["first_bytes"] = facts.firstBytes.map { .text(ExternalText.escaped($0)) }
+        return evidence
+    }
+
+    private static func evidence(of response: StapledResponse) -> [String: Cause.Evidence] {
+        var evidence: [String: Cause.Evidence] = ["stapled": .text(response.status.rawValue)]
+        evidence["stapled_this_update"] = response.thisUpdate.map { .text(CivilDate.timestamp($0)) }
+        evidence["stapled_next_update"] = response.nextUpdate.map { .text(CivilDate.timestamp($0)) }
+        evidence["stapled_signer"] = response.signer.map { .text($0) }
+        evidence["revoked_at"] = response.revokedAt.map { .text(CivilDate.timestamp($0)) }
+        evidence["revocation_reason"] = response.revocationReason.map { .text($0) }
         return evidence
     }
 

@@ -52,7 +52,8 @@ package struct WhyText {
         let validity = text("not_before").flatMap { start in text("not_after").map { "\(start) to \($0)" } }
         let lines: [(name: String, value: String?)] = [
             ("subject", text("subject")), ("names", text("names")), ("issuer", text("issuer")), ("valid", validity),
-            ("sha256", text("sha256")), ("chain", chain(facts)), ("errors", text("verify_errors")),
+            ("sha256", text("sha256")), ("chain", chain(facts)), ("stapled", stapled(facts)),
+            ("errors", text("verify_errors")),
         ]
         let width = lines.map(\.name.count).max() ?? 0
         return lines.flatMap { name, value -> [String] in
@@ -73,9 +74,27 @@ package struct WhyText {
         return "\(certificates), valid until \(end)"
     }
 
+    /// The stapled response: `revoked at TIME (keyCompromise), signed by CN=Authority, TIME to TIME`.
+    private func stapled(_ facts: [String: Cause.Evidence]) -> String? {
+        func text(_ name: String) -> String? { facts[name].map(Self.text) }
+        guard let status = text("stapled") else { return nil }
+        let revocation = text("revoked_at").map { time in
+            "revoked at \(time)" + (text("revocation_reason").map { " (\($0))" } ?? "")
+        }
+        let times = text("stapled_this_update").map { start in
+            text("stapled_next_update").map { "\(start) to \($0)" } ?? "from \(start)"
+        }
+        // Another status, such as `stale`, says why a revocation does not count.
+        let result =
+            status == "revoked" ? revocation ?? status : ([status] + [revocation].compactMap { $0 }).joined(separator: ", ")
+        let signer = text("stapled_signer").map { "signed by \($0)" }
+        return [result, signer, times].compactMap { $0 }.joined(separator: ", ")
+    }
+
     /// The evidence that ``certificateLines`` shows.
     private static let certificateEvidence: Set<String> = [
         "subject", "names", "issuer", "not_before", "not_after", "sha256", "chain_length", "chain_not_after", "verify_errors",
+        "stapled", "stapled_this_update", "stapled_next_update", "stapled_signer", "revoked_at", "revocation_reason",
     ]
 
     // MARK: The layers

@@ -100,7 +100,10 @@ struct TargetLayers: Sendable {
         let names: [(String, String)] = [
             ("Subject", "subject"), ("Names", "names"), ("Issuer", "issuer"), ("Valid from", "not_before"),
             ("Valid until", "not_after"), ("SHA-256", "sha256"), ("Certificates of the chain", "chain_length"),
-            ("Chain valid until", "chain_not_after"), ("Errors", "verify_errors"), ("TLS version", "version"),
+            ("Chain valid until", "chain_not_after"), ("Stapled response", "stapled"),
+            ("Stapled response of", "stapled_this_update"), ("Stapled response until", "stapled_next_update"),
+            ("Stapled response signed by", "stapled_signer"), ("Revoked at", "revoked_at"),
+            ("Reason of the revocation", "revocation_reason"), ("Errors", "verify_errors"), ("TLS version", "version"),
         ]
         return names.compactMap { title, key in facts[key].map { (title, $0.plainText) } }
     }

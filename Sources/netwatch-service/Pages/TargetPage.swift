@@ -125,6 +125,7 @@ struct TargetPage {
 
     private static let certificateKeys: Set<String> = [
         "subject", "names", "issuer", "not_before", "not_after", "sha256", "chain_length", "chain_not_after", "verify_errors",
+        "stapled", "stapled_this_update", "stapled_next_update", "stapled_signer", "revoked_at", "revocation_reason",
     ]
 
     private func facts(of step: Diagnosis.Step) -> Markup {

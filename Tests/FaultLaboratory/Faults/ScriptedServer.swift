@@ -56,3 +56,30 @@ struct ScriptedServer: Sendable {
         return server
     }
 }
+
+/// A server of a fault's network that staples an OCSP response: `openssl s_server`, since Python cannot.
+struct StaplingServer: Sendable {
+    let identity: ServerIdentity
+    /// The response, in DER.
+    let response: Data
+
+    /// Starts the server on the site, which answers requests of HTTP. The port listens when this method returns.
+    func start(_ network: FaultNetwork) throws {
+        let scratch = try ScratchDirectory()
+        let end = "-----END CERTIFICATE-----\n"
+        let certificates = identity.chain.components(separatedBy: end).map { $0 + end }
+        try certificates[0].write(toFile: scratch.file("own.pem"), atomically: true, encoding: .utf8)
+        try certificates[1].write(toFile: scratch.file("issuer.pem"), atomically: true, encoding: .utf8)
+        try identity.key.write(toFile: scratch.file("key.pem"), atomically: true, encoding: .utf8)
+        try response.write(to: URL(fileURLWithPath: scratch.file("response.der")))
+        let server = try Program(
+            [
+                "openssl", "s_server", "-accept", "\(Fault.levelPort)", "-cert", "own.pem", "-cert_chain", "issuer.pem", "-key",
+                "key.pem",
+                "-status_file", "response.der", "-www",
+            ], on: network.site, directory: scratch.path)
+        network.hold(server)
+        network.hold(scratch)
+        _ = try server.nextLine { $0 == "ACCEPT" }
+    }
+}

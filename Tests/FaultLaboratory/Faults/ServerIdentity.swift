@@ -52,6 +52,37 @@ final class LaboratoryAuthority {
             chain: try leaf.pem + (sendsIntermediate ? try intermediate.pem : ""), key: try leaf.keyPEM)
     }
 
+    /// The signer of a stapled response.
+    enum Responder {
+        case issuer
+        /// A responder to which the issuer delegates the signing.
+        case delegate
+        /// An authority with the issuer's name, which nobody knows.
+        case stranger
+    }
+
+    /// Creates a certificate of the intermediate authority, with an OCSP response.
+    ///
+    /// - Parameters:
+    ///   - status: the status of the certificate in the response.
+    ///   - responder: the signer of the response.
+    ///   - hours: the validity of the response, in hours from now.
+    /// - Returns: The identity of the server, and the response.
+    /// - Throws: an error if OpenSSL fails.
+    func identity(
+        _ status: MemoryCertificate.OCSPStatus, says responder: Responder, hours: ClosedRange<Int> = -1...24
+    ) throws -> (ServerIdentity, response: Data) {
+        let leaf = try MemoryCertificate("server", issuer: intermediate, names: Fault.serverNames)
+        let signer =
+            switch responder {
+            case .issuer: intermediate
+            case .delegate: try MemoryCertificate("Laboratory Responder", issuer: intermediate, isResponder: true)
+            case .stranger: try MemoryCertificate("Laboratory Intermediate", isAuthority: true)
+            }
+        let response = try signer.response(status, for: leaf, of: intermediate, hours: hours)
+        return (ServerIdentity(chain: try leaf.pem + intermediate.pem, key: try leaf.keyPEM), response)
+    }
+
     /// Creates a certificate of the intermediate authority, which the root revokes, although the client also trusts it itself.
     ///
     /// - Returns: The identity of the server.

@@ -1,10 +1,13 @@
 import Glibc
+import MemoryCertificates
 import NetworkLab
 
 /// Faults of TLS: the connection is established, and the bytes of the server's handshake decide.
 extension Fault {
     /// The rows of TLS.
-    package static let tlsFaults: [Fault] = silentHandshakes + protocolFaults + refusals + certificateFaults + pathsOfTLS
+    package static let tlsFaults: [Fault] =
+        silentHandshakes + protocolFaults + refusals + certificateFaults + stapledResponses
+        + pathsOfTLS
 
     private static let silentHandshakes: [Fault] = [
         .fromStart(
@@ -112,6 +115,35 @@ extension Fault {
         }
         .naming("an RSA key whose exponent has 3071 bits"),
     ]
+
+    private static let stapledResponses: [Fault] = [
+        stapled("its issuer says that it is revoked", .revoked, says: .issuer, "revoked", signer: "CN=Laboratory Intermediate"),
+        stapled("a responder says that it is revoked", .revoked, says: .delegate, "revoked", signer: "CN=Laboratory Responder"),
+        stapled("its issuer says that it is good", .good, says: .issuer, "good", signer: "CN=Laboratory Intermediate"),
+        stapled(
+            "its issuer said until yesterday that it is revoked", .revoked, says: .issuer, hours: -96 ... -24, "stale",
+            signer: "CN=Laboratory Intermediate"),
+        stapled("a stranger says that it is revoked", .revoked, says: .stranger, "unverified"),
+    ]
+
+    /// A server that staples a response to its certificate. Only a response that counts makes it `down`.
+    private static func stapled(
+        _ name: String, _ status: MemoryCertificate.OCSPStatus, says responder: LaboratoryAuthority.Responder,
+        hours: ClosedRange<Int> = -1...24, _ result: String, signer: String? = nil
+    ) -> Fault {
+        var evidence = ["stapled": result]
+        evidence["stapled_signer"] = signer
+        let isRevoked = result == "revoked"
+        if isRevoked { evidence["revocation_reason"] = "keyCompromise" }
+        let expected: ExpectedVerdict =
+            isRevoked ? .down("tls/certificate-revoked", evidence) : .up(within: ExpectedVerdict.answered)
+        let fault = Fault.fromStart("certificate of which \(name), stapled", levelURL("tls"), expect: expected) { network in
+            let (identity, response) = try LaboratoryAuthority(network).identity(status, says: responder, hours: hours)
+            try StaplingServer(identity: identity, response: response).start(network)
+        }
+        .options(LaboratoryAuthority.options).showingOfTLS(evidence)
+        return isRevoked ? fault.showingCertificate().naming("as its stapled response says") : fault
+    }
 
     private static let pathsOfTLS: [Fault] = [
         .fromStart(

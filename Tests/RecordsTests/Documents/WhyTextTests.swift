@@ -33,6 +33,16 @@ enum WhySamples {
                 "chain_length": .number(2), "chain_not_after": .text("2026-11-01T00:00:00Z"), "version": .text("TLSv1.3"),
                 "verify_errors": .list(["10 certificate has expired"]), "cipher": .text("TLS_AES_256_GCM_SHA384"),
             ]))
+    /// A server that staples a response: `status` is its result.
+    static func stapling(_ status: String) -> DiagnosisEvidence {
+        let evidence: [String: Cause.Evidence] = [
+            "subject": .text("CN=server"), "chain_length": .number(2), "stapled": .text(status),
+            "stapled_signer": .text("CN=Responder"),
+            "stapled_this_update": .text("2026-11-01T00:00:00Z"), "stapled_next_update": .text("2026-11-02T00:00:00Z"),
+            "revoked_at": .text("2026-10-31T00:00:00Z"), "revocation_reason": .text("keyCompromise"),
+        ]
+        return self.evidence(.down, Cause(.tls, .certificateRevoked, detail: "revoked", evidence: evidence))
+    }
     static let up = evidence(.up, nil)
     static let silent = evidence(.down, silence, hops: [Hop(Samples.address("198.18.0.1"), distance: 1)])
     /// A name with an address that answers, one that is silent, and one to which this machine has no route.
@@ -172,6 +182,16 @@ enum WhySamples {
                 "  errors   10 certificate has expired",
             ])
         #expect(self.lines(WhySamples.expired, columns: 30).allSatisfy { DisplayWidth.columns($0) < 63 })
+    }
+
+    @Test(arguments: [("revoked", ""), ("stale", "stale, ")])
+    func `a stapled response has a line with its result, its signer and its time`(status: String, beginning: String) {
+        let lines = lines(WhySamples.stapling(status))
+        expectEqual(
+            lines.last,
+            "  stapled  \(beginning)revoked at 2026-10-31T00:00:00Z (keyCompromise), signed by CN=Responder, "
+                + "2026-11-01T00:00:00Z to 2026-11-02T00:00:00Z")
+        #expect(!lines.contains { $0.contains("stapled=") || $0.contains("revoked_at=") })
     }
 
     @Test func `the document has every layer and the exit code follows from the verdict`() throws {

@@ -15,6 +15,8 @@ final class MemoryServer {
         /// The only host name that the server accepts; alert 112 for another one.
         var onlyName: String?
         var applicationProtocol: String?
+        /// The OCSP response that the server staples.
+        var stapledResponse: [UInt8]?
     }
 
     private let context: OpaquePointer
@@ -27,6 +29,7 @@ final class MemoryServer {
     /// The host name that the client has sent.
     private(set) var serverName: String?
     private let onlyName: UnsafeMutablePointer<CChar>?
+    private let stapledResponse: [UInt8]?
 
     init(_ certificate: MemoryCertificate, chain: [MemoryCertificate] = [], _ settings: Settings = Settings()) throws {
         OpenSSL.prepare()
@@ -61,6 +64,8 @@ final class MemoryServer {
                     return SSL_TLSEXT_ERR_OK
                 }, nil)
         }
+        stapledResponse = settings.stapledResponse
+        if stapledResponse != nil { _ = netwatch_ssl_ctx_request_status(context, stapling) }
         guard let ssl = SSL_new(context), let input = BIO_new(BIO_s_mem()), let output = BIO_new(BIO_s_mem()) else {
             throw MemoryCertificate.Failure()
         }
@@ -69,6 +74,18 @@ final class MemoryServer {
         self.output = output
         SSL_set_bio(ssl, input, output)
         SSL_set_accept_state(ssl)
+        // Index 0 is reserved for applications.
+        SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Gives the client the response that it asks for. Returns the result of the callback.
+    fileprivate func staple(_ ssl: OpaquePointer) -> Int32 {
+        guard let response = stapledResponse, let bytes = CRYPTO_malloc(max(1, response.count), #file, #line) else {
+            return SSL_TLSEXT_ERR_NOACK
+        }
+        response.withUnsafeBytes { bytes.copyMemory(from: $0.baseAddress ?? UnsafeRawPointer(bytes), byteCount: $0.count) }
+        _ = netwatch_ssl_set_stapled_response(ssl, bytes.assumingMemoryBound(to: UInt8.self), response.count)
+        return SSL_TLSEXT_ERR_OK
     }
 
     deinit {
@@ -118,6 +135,11 @@ final class MemoryServer {
         let count = BIO_read(output, &bytes, Int32(bytes.count))
         return Array(bytes.prefix(Int(max(0, count))))
     }
+}
+
+private let stapling: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> Int32 = { ssl, _ in
+    guard let ssl, let server = SSL_get_ex_data(ssl, 0) else { return SSL_TLSEXT_ERR_NOACK }
+    return Unmanaged<MemoryServer>.fromOpaque(server).takeUnretainedValue().staple(ssl)
 }
 
 /// Returns parameters (EVP_PKEY) of Diffie-Hellman with a random odd modulus and a short private key, which costs the server little.
