@@ -25,6 +25,10 @@ extension FuzzDriver {
     private static func checkLoop(_ input: [UInt8]) throws {
         let isMarked = input.count > 2 && input[2] & 0x04 != 0
         try require(NegativeAnswer.isAuthoritative(input) || !isMarked, "the flag AA is not seen")
+        if NegativeAnswer.isReferral(input) {
+            try require(
+                !isMarked && input.count >= 12 && input[3] & 0x0f == 0, "a referral with AA, a code or a part of a header")
+        }
         guard let loop = NegativeAnswer.aliasLoop(in: input) else { return }
         try require((1...16).contains(loop.count) && Set(loop).count == loop.count, "loop: \(loop)")
         // A byte is shown by at most four characters, between visible ones.

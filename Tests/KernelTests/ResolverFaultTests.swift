@@ -143,6 +143,50 @@ struct ResolverFaultTests {
         #expect(!dead.questions.isEmpty && !server.questions.isEmpty)
     }
 
+    /// Kinds of name servers with which getaddrinfo(3) gives the address 10.1.0.254; ResolverDifferenceTests has all kinds.
+    private static let kinds: [(name: String, servers: [NameServer.Behavior])] = {
+        func replies(_ replies: @escaping @Sendable (_ isTCP: Bool) -> [NameServer.Reply]) -> NameServer.Behavior {
+            .scripted { $0.isA ? replies($0.isOverTCP) : [.init([.authority])] }
+        }
+        let address = NameServer.Reply.Record.address("10.1.0.254")
+        let good = replies { _ in [.init([address])] }
+        return [
+            ("referral first", [.scripted { _ in [.init([.nameServer("ns.example")], isRecursive: false)] }, good]),
+            ("REFUSED first", [.code(5), good]), ("SERVFAIL first", [.code(2), good]), ("silent first", [.silent, good]),
+            ("wrong id first", [replies { _ in [.init([address], change: .otherID), .init([address])] }]),
+            ("wrong question first", [replies { _ in [.init([address], change: .otherQuestion), .init([address])] }]),
+            ("AAAA NXDOMAIN", [.scripted { [$0.isA ? .init([address]) : .init([.authority], code: 3)] }]),
+            ("AAAA SERVFAIL", [.scripted { [$0.isA ? .init([address]) : .init(code: 2)] }]),
+            ("truncated", [replies { [.init([address], isTruncated: !$0)] }]),
+            (
+                "chain of aliases",
+                [
+                    replies { _ in
+                        let aliases = [NameServer.Reply.Record.alias("B.example"), .alias("c.example", of: "b.example")]
+                        return [.init(aliases + [.address("10.1.0.254", of: "c.example")])]
+                    }
+                ]
+            ), ("question in capitals", [replies { _ in [.init([address], change: .upperCase)] }]),
+            ("slow", [replies { _ in [.init([address], delay: 900)] }]),
+        ]
+    }()
+
+    @Test(arguments: kinds.map(\.name))
+    func `where getaddrinfo gives an address of a name, its target is up`(kind: String) throws {
+        let behaviors = try #require(Self.kinds.first { $0.name == kind }).servers
+        let addresses = Array(["10.1.0.53", "10.1.0.54"].prefix(behaviors.count))
+        let fixture = try Fixture(addresses)
+        let servers = try zip(behaviors, addresses).map { try fixture.nameServer($0, $1) }
+        let target = try fixture.network.router.serve(.queueing, at: "10.1.0.254")
+        let glibc = try Program(
+            ["ip", "netns", "exec", fixture.network.host.name ?? "", "getent", "ahostsv4", "server.example"], output: .file)
+        let status = try fixture.status("server.example:\(target.port)")
+        try expectEqual(glibc.wait(within: patience), 0, "\(kind): getent: \(glibc.ending)")
+        #expect(glibc.output.hasPrefix("10.1.0.254 "), "\(kind): getent: \(glibc.output)")
+        expectEqual(status.line, "up", "\(kind): \(status.detail)")
+        #expect(servers.allSatisfy { !$0.questions.isEmpty })
+    }
+
     @Test func `why explains a missing name by the way to the name server`() throws {
         let fixture = try Fixture(resolvers: "10.1.0.53")
         let server = try fixture.nameServer(.code(3))

@@ -36,8 +36,68 @@ public final class NameServer: Sendable {
         case alias(String)
         /// Answers over UDP with an empty, truncated message, and does not listen on TCP.
         case truncatedOnly
+        /// Answers each question with these messages, in their order.
+        case scripted(@Sendable (Question) -> [Reply])
         /// Answers the first behavior, AAAA when ``NameServer/release()`` is called.
         indirect case late(Behavior)
+    }
+
+    /// A question to a scripted server.
+    public struct Question: Sendable {
+        /// The name, in the case of the question.
+        public var name: String
+        /// Whether the question is for A, and not for AAAA.
+        public var isA: Bool
+        /// Whether the question has come over TCP.
+        public var isOverTCP: Bool
+        /// Whether the question has an additional record: EDNS (RFC 6891).
+        public var hasOptions: Bool
+    }
+
+    /// A message of a scripted server. By default, it has the flag RA, and not AA.
+    public struct Reply: Sendable {
+        /// A record of the message.
+        public enum Record: Sendable {
+            /// A or AAAA. Without an owner, it is that of the question.
+            case address(String, of: String? = nil)
+            /// CNAME.
+            case alias(String, of: String? = nil)
+            /// SOA in the authority section.
+            case authority
+            /// NS in the authority section.
+            case nameServer(String)
+            /// A or AAAA of another name in the additional section.
+            case additional(String, of: String)
+        }
+
+        /// A change of the message that a resolver may refuse.
+        public enum Change: Sendable {
+            case otherID, otherQuestion, otherType, upperCase, noQuestion, isQuestion, isCut, isEmpty
+        }
+
+        /// The response code.
+        public var code: UInt8 = 0
+        /// The records of all sections.
+        public var records: [Record] = []
+        /// The flag AA.
+        public var isAuthoritative = false
+        /// The flag RA.
+        public var isRecursive = true
+        /// The flag TC.
+        public var isTruncated = false
+        /// A change of the message; `nil` for none.
+        public var change: Change?
+        /// The time in milliseconds after which the message is sent over UDP.
+        public var delay: Int64 = 0
+
+        /// Creates a message.
+        public init(
+            _ records: [Record] = [], code: UInt8 = 0, isAuthoritative: Bool = false, isRecursive: Bool = true,
+            isTruncated: Bool = false, change: Change? = nil, delay: Int64 = 0
+        ) {
+            (self.records, self.code, self.isAuthoritative) = (records, code, isAuthoritative)
+            (self.isRecursive, self.isTruncated, self.change, self.delay) = (isRecursive, isTruncated, change, delay)
+        }
     }
 
     fileprivate struct Answer: Sendable {
@@ -151,6 +211,7 @@ private struct Answerer {
     let held: Locked<[NameServer.Answer]>
 
     func serve() {
+        var delayed: [(due: Int64, answer: NameServer.Answer)] = []
         defer {
             close(datagrams)
             if listener >= 0 { close(listener) }
@@ -162,8 +223,13 @@ private struct Answerer {
             pollfd(fd: settling.descriptor, events: Int16(POLLIN), revents: 0),
         ]
         while true {
-            guard poll(&polled, 4, -1) >= 0, polled[1].revents == 0 else { return }
-            if polled[0].revents != 0 { answerDatagram() }
+            let due = delayed.map(\.due).min()
+            let timeout = due.map { max(0, ($0 - MonotonicClock.now() + 999_999) / 1_000_000) } ?? -1
+            guard poll(&polled, 4, Int32(clamping: timeout)) >= 0, polled[1].revents == 0 else { return }
+            if polled[0].revents != 0 { delayed += answerDatagram() }
+            let now = MonotonicClock.now()
+            for (due, answer) in delayed where due <= now { answer.send() }
+            delayed.removeAll { $0.due <= now }
             if polled[2].revents != 0 { answerStream() }
             guard polled[0].revents == 0, polled[2].revents == 0, polled[3].revents != 0 else { continue }
             settling.acknowledge()
@@ -171,7 +237,8 @@ private struct Answerer {
         }
     }
 
-    private func answerDatagram() {
+    // Returns the answers that are sent later.
+    private func answerDatagram() -> [(due: Int64, answer: NameServer.Answer)] {
         var question = [UInt8](repeating: 0, count: 512)
         var name = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -179,12 +246,22 @@ private struct Answerer {
             guard let peer = bytes.baseAddress?.assumingMemoryBound(to: sockaddr.self) else { return 0 }
             return recvfrom(datagrams, &question, question.count, 0, peer, &size)
         }
-        guard count > 12, let message = Message(Array(question.prefix(count))) else { return }
+        guard count > 12, let message = Message(Array(question.prefix(count))) else { return [] }
         log.withLock { $0.append(message.description) }
         let behavior = behavior.withLock { $0 }
-        guard let bytes = message.answer(behavior, limit: 512) else { return }
+        if case .scripted(let script) = behavior {
+            let now = MonotonicClock.now()
+            return script(message.question(isOverTCP: false)).map { reply in
+                let bytes = message.bytes(of: reply)
+                return (
+                    now + reply.delay * 1_000_000, NameServer.Answer(descriptor: datagrams, bytes: bytes, peer: name, size: size)
+                )
+            }
+        }
+        guard let bytes = message.answer(behavior, limit: 512) else { return [] }
         let answer = NameServer.Answer(descriptor: datagrams, bytes: bytes, peer: name, size: size)
         if case .late = behavior, !message.isA { held.withLock { $0.append(answer) } } else { answer.send() }
+        return []
     }
 
     // One connection at a time, with any number of questions. A client that sends nothing for a second is left.
@@ -234,6 +311,8 @@ private struct Message: CustomStringConvertible {
     func answer(_ behavior: NameServer.Behavior, limit: Int) -> [UInt8]? {
         switch behavior {
         case .silent: return nil
+        // Over UDP, there may be several messages.
+        case .scripted(let script): return script(question(isOverTCP: true)).first.map { bytes(of: $0) }
         case .late(let behavior): return answer(behavior, limit: limit)
         case .code(let code): return [0, 3].contains(code) ? negative(code) : message(code)
         case .bareCode(let code): return message(code)
@@ -268,6 +347,61 @@ private struct Message: CustomStringConvertible {
         }
     }
 
+    func question(isOverTCP: Bool) -> NameServer.Question {
+        NameServer.Question(name: name, isA: isA, isOverTCP: isOverTCP, hasOptions: bytes[11] > 0)
+    }
+
+    /// The bytes of a scripted message.
+    func bytes(of reply: NameServer.Reply) -> [UInt8] {
+        if reply.change == .isEmpty { return [] }
+        var sections: [(count: UInt8, bytes: [UInt8])] = [(0, []), (0, []), (0, [])]
+        func add(_ section: Int, _ owner: String?, _ type: UInt8, _ data: [UInt8]) {
+            let head = (owner.map { Self.encoded($0) } ?? [0xc0, 12]) + [0, type, 0, 1, 0, 0, 0, 60]
+            sections[section].bytes += head + [UInt8(data.count >> 8), UInt8(truncatingIfNeeded: data.count)] + data
+            sections[section].count += 1
+        }
+        func type(_ address: String) -> UInt8 { address.contains(":") ? 28 : 1 }
+        for record in reply.records {
+            switch record {
+            case .address(let address, let owner): add(0, owner, type(address), Self.encoded(address: address))
+            case .alias(let target, let owner): add(0, owner, 5, Self.encoded(target))
+            case .authority:
+                add(1, "", 6, Self.encoded("ns.example") + Self.encoded("root.example") + [UInt8](repeating: 1, count: 20))
+            case .nameServer(let name): add(1, "example", 2, Self.encoded(name))
+            case .additional(let address, let owner): add(2, owner, type(address), Self.encoded(address: address))
+            }
+        }
+        var question = Array(bytes[12..<end])
+        var head = Array(bytes[0..<2])
+        let answerBit: UInt8 = reply.change == .isQuestion ? 0 : 0x80
+        head += [
+            answerBit | (reply.isAuthoritative ? 4 : 0) | (reply.isTruncated ? 2 : 0) | 1,
+            (reply.isRecursive ? 0x80 : 0) | reply.code, 0,
+            1,
+        ]
+        for section in sections { head += [0, section.count] }
+        switch reply.change {
+        case .otherID: head[0] ^= 0xff
+        case .otherQuestion: question[1] = UInt8(ascii: "z")
+        case .otherType: question[question.count - 3] = 16
+        case .upperCase: question = question.dropLast(4).map { $0 >= 0x61 && $0 <= 0x7a ? $0 & 0xdf : $0 } + question.suffix(4)
+        case .noQuestion: (question, head[5]) = ([], 0)
+        case .isQuestion, .isCut, .isEmpty, nil: break
+        }
+        let message = head + question + sections.flatMap(\.bytes)
+        return reply.change == .isCut ? message.dropLast(5) : message
+    }
+
+    private static func encoded(_ name: String) -> [UInt8] {
+        name.split(separator: ".").flatMap { [UInt8($0.utf8.count)] + Array($0.utf8) } + [0]
+    }
+
+    private static func encoded(address: String) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: address.contains(":") ? 16 : 4)
+        inet_pton(address.contains(":") ? AF_INET6 : AF_INET, address, &bytes)
+        return bytes
+    }
+
     private func records(_ addresses: [String], _ ttl: UInt32, _ limit: Int) -> [UInt8] {
         let asked = addresses.filter { !$0.contains(":") == isA }
         guard !asked.isEmpty else { return negative() }
@@ -276,8 +410,7 @@ private struct Message: CustomStringConvertible {
     }
 
     private func record(_ address: String, ttl: UInt32) -> [UInt8] {
-        var bytes = [UInt8](repeating: 0, count: address.contains(":") ? 16 : 4)
-        inet_pton(address.contains(":") ? AF_INET6 : AF_INET, address, &bytes)
+        let bytes = Self.encoded(address: address)
         let time = withUnsafeBytes(of: ttl.bigEndian) { Array($0) }
         return [0xc0, 12, 0, bytes.count == 4 ? 1 : 28, 0, 1] + time + [0, UInt8(bytes.count)] + bytes
     }

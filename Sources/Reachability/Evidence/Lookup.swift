@@ -157,6 +157,8 @@ package struct NameServerExchange: Hashable, Sendable, Codable {
     package var isAuthoritative: Bool?
     /// The names of a loop of aliases (CNAME) in the answer, in order; `nil` if there is none.
     package var aliasLoop: [String]?
+    /// Whether the server only refers to others, so that the next one was asked; `nil` if it does not.
+    package var isReferral: Bool?
 
     package init(
         _ server: ResolverConfiguration.Nameserver, _ outcome: Outcome, rcode: UInt8? = nil, errno: Int32 = 0,
@@ -171,4 +173,7 @@ package struct NameServerExchange: Hashable, Sendable, Codable {
         self.scope = scope
         self.isOverTCP = isOverTCP
     }
+
+    /// Whether the server answered without an error, or that the name does not exist. Used for answers without addresses.
+    var isNegative: Bool { outcome == .answered && [0, 3].contains(rcode) && isReferral != true }
 }

@@ -34,5 +34,5 @@ package struct NameQuestionResult: Hashable, Sendable {
     }
 
     /// The server that answered.
-    var server: ResolverConfiguration.Nameserver? { exchanges.first { $0.outcome == .answered && $0.rcode == 0 }?.server }
+    var server: ResolverConfiguration.Nameserver? { exchanges.first { $0.isNegative && $0.rcode == 0 }?.server }
 }

@@ -15,6 +15,16 @@ enum NegativeAnswer {
         return records.contains { $0.type == authorityType }
     }
 
+    /// Returns whether a server only refers to others, as glibc decides it (`send_dg` of res_send.c): without an error, without answers and
+    /// additional records, neither an authority (AA) nor a resolver (RA). The next server is asked then: this one is not for clients, or not for
+    /// this name.
+    static func isReferral(_ message: some RandomAccessCollection<UInt8>) -> Bool {
+        guard message.count >= 12 else { return false }
+        func byte(_ offset: Int) -> UInt8 { message[message.index(message.startIndex, offsetBy: offset)] }
+        // No AA and TC, no RA and code, and no records in the two sections.
+        return byte(2) & 0x06 == 0 && byte(3) & 0x8f == 0 && byte(6) | byte(7) | byte(10) | byte(11) == 0
+    }
+
     /// Returns the names of the loop of aliases (CNAME) to which the question's name leads, in order: such a name has no address, which no
     /// record says. The last name is an alias of the first one. Returns `nil` if there is none, or if the message is damaged.
     static func aliasLoop(in message: some RandomAccessCollection<UInt8>) -> [String]? {

@@ -49,11 +49,12 @@ final class DNSQuestion {
 
     func refused(by server: DNSSockets.Server, scope: NameServerExchange.Scope) { exchanges[place(of: server)].scope = scope }
 
-    /// Notes the response code of an answer.
-    func answered(by server: DNSSockets.Server, rcode: UInt8) {
+    /// Notes the response code of an answer, and whether it only refers to other servers.
+    func answered(by server: DNSSockets.Server, rcode: UInt8, isReferral: Bool) {
         let index = place(of: server)
         exchanges[index] = NameServerExchange(
             server.address, .answered, rcode: rcode, isOverTCP: exchanges[index].isOverTCP)
+        if isReferral { exchanges[index].isReferral = true }
     }
 
     /// Whether the question waits for this server.
@@ -101,7 +102,7 @@ final class DNSQuestion {
     /// Notes whether an authority is the source of the answer, which has no address.
     private func noteAuthority(_ answer: UnsafeBufferPointer<UInt8>) {
         let isAuthoritative = NegativeAnswer.isAuthoritative(answer)
-        for index in exchanges.indices where exchanges[index].outcome == .answered && [0, 3].contains(exchanges[index].rcode) {
+        for index in exchanges.indices where exchanges[index].isNegative {
             exchanges[index].isAuthoritative = isAuthoritative
         }
     }
@@ -133,7 +134,7 @@ final class DNSQuestion {
             noteAuthority(answer)
             guard let loop = NegativeAnswer.aliasLoop(in: answer) else { return }
             // The records of a loop are an authority's.
-            for index in exchanges.indices where exchanges[index].outcome == .answered {
+            for index in exchanges.indices where exchanges[index].isNegative {
                 (exchanges[index].aliasLoop, exchanges[index].isAuthoritative) = (loop, true)
             }
         } else {

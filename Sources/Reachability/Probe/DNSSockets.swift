@@ -36,6 +36,8 @@ final class DNSSockets {
 
     /// The size of a message's header (RFC 1035 section 4.1.1).
     static let headerSize = 12
+    /// The response code SERVFAIL, after which c-ares asks the next server.
+    private static let serverFailure: UInt8 = 2
     /// The port of DNS.
     private static let port: UInt16 = 53
     /// A port that name servers do not use: discard (RFC 863).
@@ -216,7 +218,7 @@ final class DNSSockets {
         readsLeft -= 1
         let count = recvfrom(descriptor, buffer.baseAddress, buffer.count, 0, name, nameSize)
         if count > 0 {
-            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            let bytes = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
             if socket.isStream { readStream(descriptor, bytes) } else { read(bytes, from: server) }
             return count
         }
@@ -244,8 +246,8 @@ final class DNSSockets {
         }
     }
 
-    /// Reads the header of a message.
-    private func read(_ bytes: UnsafeRawBufferPointer, from server: Server) {
+    /// Reads the header of a message. A referral is given to c-ares as SERVFAIL: it would take it for an answer that the name has no address.
+    private func read(_ bytes: UnsafeMutableRawBufferPointer, from server: Server) {
         guard bytes.count >= Self.headerSize, bytes[2] & 0x80 != 0 else { return server.strayCount += 1 }
         let number = UInt16(bytes[0]) << 8 | UInt16(bytes[1])
         guard let question = questions[number] else {
@@ -261,11 +263,18 @@ final class DNSSockets {
         // A server that cannot read the question may leave it out. c-ares ignores such an answer.
         guard isSame else { return server.strayCount += 1 }
         let isTruncated = bytes[2] & 0x02 != 0
-        if isTruncated { question.truncated(by: server) } else { question.answered(by: server, rcode: bytes[3] & 0x0f) }
+        if isTruncated { question.truncated(by: server) } else { note(bytes, by: server, question) }
+    }
+
+    /// Notes the answer to a question.
+    private func note(_ message: UnsafeMutableRawBufferPointer, by server: Server, _ question: DNSQuestion) {
+        let isReferral = NegativeAnswer.isReferral(message)
+        question.answered(by: server, rcode: message[3] & 0x0f, isReferral: isReferral)
+        if isReferral { message[3] |= Self.serverFailure }
     }
 
     /// Follows the messages of a stream. c-ares reads the length first, then the message in any number of parts.
-    private func readStream(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) {
+    private func readStream(_ descriptor: Int32, _ bytes: UnsafeMutableRawBufferPointer) {
         guard var socket = sockets[descriptor], let server = socket.server else { return }
         if socket.lengthBytes < 2 {
             for byte in bytes.prefix(2 - socket.lengthBytes) {
@@ -278,7 +287,7 @@ final class DNSSockets {
             if socket.isAtStart, bytes.count >= 4, let question = questions[UInt16(bytes[0]) << 8 | UInt16(bytes[1])],
                 question.waits(for: server, overTCP: true), bytes[2] & 0x80 != 0
             {
-                question.answered(by: server, rcode: bytes[3] & 0x0f)
+                note(bytes, by: server, question)
             }
             socket.isAtStart = false
             socket.remaining -= bytes.count

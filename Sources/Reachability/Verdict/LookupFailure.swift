@@ -63,7 +63,7 @@ struct LookupFailure {
         var evidence = evidence
         evidence["rcode"] = .text(rcode)
         if let aliasLoop { evidence["alias_loop"] = .text(aliasLoop.joined(separator: " ")) }
-        let exchanges = answer.families.flatMap(\.exchanges).filter { $0.outcome == .answered && [0, 3].contains($0.rcode) }
+        let exchanges = answer.families.flatMap(\.exchanges).filter(\.isNegative)
         if let exchange = exchanges.first { evidence["resolver"] = .text("\(exchange.server)") }
         var detail = detail
         // Somebody on the way may have made up an answer that names no authority.
@@ -101,6 +101,11 @@ struct LookupFailure {
         case .answered:
             let rcode = ResponseCode(number: exchange.rcode ?? 0)
             evidence["rcode"] = .text(rcode.name)
+            if exchange.isReferral == true {
+                evidence["referral"] = .flag(true)
+                let detail = "the name server \(server) refers to other servers instead of resolving \(name)"
+                return Cause(.dns, .serverFailure, detail: detail, evidence: evidence)
+            }
             if rcode.number == 5 {
                 let detail = "the name server \(server) refuses to resolve \(name)"
                 return Cause(.dns, .resolverRefused, detail: detail, evidence: evidence)

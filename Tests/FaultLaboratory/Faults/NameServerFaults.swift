@@ -19,6 +19,7 @@ extension Fault {
     static let nameServerFaults: [Fault] = {
         let (v4, v6) = (FaultNetwork.Family.ipv4, FaultNetwork.Family.ipv6)
         let works = NameServer.Behavior.records([v4.server])
+        let refers = NameServer.Behavior.scripted { _ in [.init([.nameServer("ns.example")], isRecursive: false)] }
         func unreachable(_ cause: String, _ evidence: [String: String] = [:]) -> ExpectedVerdict {
             .unreachable(
                 cause, evidence, within: cause == "dns/resolver-silent" ? ExpectedVerdict.silent : ExpectedVerdict.lookups)
@@ -57,6 +58,16 @@ extension Fault {
                 try network.resolver(works, 1)
             }
             .nameServers(FaultNetwork.nameServers),
+            Fault.fromStart(
+                "first of two resolvers only refers to others", target, expect: .up(within: ExpectedVerdict.lookups)
+            ) { network in
+                try network.resolver(refers, 0)
+                try network.resolver(works, 1)
+            }
+            .nameServers(FaultNetwork.nameServers),
+            lookup(
+                "resolver only refers to others", refers,
+                expect: unreachable("dns/server-failure", ["rcode": "NOERROR", "referral": "1", "resolver": resolver])),
             lookup(
                 "port 53 dropped locally", works,
                 expect: .unreachable("firewall/local-drop", ["scope": "port"], within: ExpectedVerdict.lookups)

@@ -57,6 +57,23 @@ import Testing
         expectNil(NegativeAnswer.aliasLoop(in: []))
     }
 
+    /// A header with these flags, and the numbers of records in its sections.
+    private func header(_ flags: UInt8, _ code: UInt8, _ counts: UInt8...) -> [UInt8] {
+        [0, 1, 0x81 | flags, code, 0, 1] + counts.flatMap { [0, $0] }
+    }
+
+    @Test func `an answer without addresses is a referral if neither an authority nor a resolver gives it, as in glibc`() {
+        #expect(NegativeAnswer.isReferral(header(0, 0, 0, 0, 0)))
+        #expect(NegativeAnswer.isReferral(header(0, 0, 0, 2, 0)), "with name servers")
+        let others: [(String, [UInt8])] = [
+            ("AA", header(0x04, 0, 0, 0, 0)), ("TC", header(0x02, 0, 0, 0, 0)), ("RA", header(0, 0x80, 0, 0, 0)),
+            ("REFUSED", header(0, 5, 0, 0, 0)), ("an answer", header(0, 0, 1, 0, 0)), ("glue", header(0, 0, 0, 2, 1)),
+            ("cut", header(0, 0, 0, 0, 0).dropLast()),
+        ]
+        for (name, bytes) in others { #expect(!NegativeAnswer.isReferral(bytes), "\(name)") }
+        #expect(NegativeAnswer.isReferral(([7] + header(0, 0, 0, 0, 0)).dropFirst()))
+    }
+
     @Test func `bytes that no name has are escaped`() {
         expectEqual(NegativeAnswer.aliasLoop(in: message("a\u{1b}\\\u{7f} b", ("*", 5, "*"))), ["a\\027\\\\\\127\\032b"])
     }

@@ -22,6 +22,8 @@ struct NameBench {
     /// The files of the namespace: `hosts`, `nsswitch.conf`.
     var files: [String: String] = ["nsswitch.conf": "hosts: files dns\n"]
     var search: [String] = []
+    /// The configuration of the resolver, instead of that of ``nameservers`` and ``search``.
+    var configuration: ResolverConfiguration?
 
     init() throws { namespace = try ProbeNamespace() }
 
@@ -49,15 +51,14 @@ struct NameBench {
         let folder = try TemporaryDirectory()
         for (name, text) in files { try folder.write(text, to: name) }
         let nameservers = nameservers.map { ResolverConfiguration.Nameserver($0, zone: zone) }
-        let search = search
+        let (search, given) = (search, configuration)
         let (path, usesKernelClock, servers) = (folder.path, usesKernelClock, servers)
         return try namespace.perform {
             var loop = try EventLoop()
             let mailbox = Mailbox<LookupAnswer>()
             mailbox.attach(loop.waker)
             let names = try NameService(namespace: nil, filesDirectory: path) { mailbox.post($0) }
-            let configuration = ResolverConfiguration(
-                nameservers: nameservers, search: search, exists: true)
+            let configuration = given ?? ResolverConfiguration(nameservers: nameservers, search: search, exists: true)
             let started = MonotonicClock.now()
             var now = started
             _ = names.configure(configuration, on: loop, now: now)
@@ -117,6 +118,31 @@ struct NameBench {
             throw ProbeNamespace.Failure(description: "no answer")
         }
         return (answer, time)
+    }
+
+    /// Resolves one name by getaddrinfo(3), on a thread with the files of the bench.
+    func askGlibc(_ name: String) throws -> LookupAnswer {
+        let folder = try TemporaryDirectory()
+        for (name, text) in files { try folder.write(text, to: name) }
+        let answers = Mailbox<LookupAnswer>()
+        let arrival = try Waker()
+        let resolver = try NameResolver(namespace: NetworkNamespace(namespace.path), filesDirectory: folder.path) { answer in
+            answers.post(answer)
+            arrival.wake()
+        }
+        resolver.resolve(LookupRequest(id: 1, name: name, families: [.v4, .v6]))
+        let end = MonotonicClock.now() + 120_000_000_000
+        while MonotonicClock.now() < end {
+            if let answer = answers.takeAll().first {
+                guard case .arranged = resolver.files else {
+                    throw ProbeNamespace.Failure(description: "files: \(resolver.files)")
+                }
+                return answer
+            }
+            var poller = pollfd(fd: arrival.descriptor, events: Int16(POLLIN), revents: 0)
+            if poll(&poller, 1, 1_000) > 0 { arrival.acknowledge() }
+        }
+        throw ProbeNamespace.Failure(description: "getaddrinfo does not end")
     }
 
     /// The cause of a failed lookup, as `LAYER/CODE`, with the values of some evidence.

@@ -67,6 +67,10 @@ import Testing
             (.code(4), "dns/server-failure", "rcode=NOTIMP resolver=127.0.0.1 answered_by=dns"),
             (.code(5), "dns/resolver-refused", "rcode=REFUSED resolver=127.0.0.1 answered_by=dns"),
             (.damaged, "dns/server-failure", "rcode=? resolver=127.0.0.1 answered_by=dns"),
+            (
+                .scripted { _ in [.init([.nameServer("ns.example")], isRecursive: false)] }, "dns/server-failure",
+                "rcode=NOERROR resolver=127.0.0.1 answered_by=dns"
+            ),
         ] as [(NameServer.Behavior, String, String)])
     func `a negative or failing answer has its cause at once`(behavior: NameServer.Behavior, expected: String, evidence: String)
         throws
@@ -147,8 +151,9 @@ import Testing
         #expect(dead.questions.count == 2 && server.questions.count == 2)
     }
 
-    @Test(arguments: [.code(2), .code(5), nil] as [NameServer.Behavior?])
-    func `the second server answers at once if the first one fails or refuses`(first: NameServer.Behavior?) throws {
+    @Test(
+        arguments: [.code(2), .code(5), .scripted { _ in [.init(isRecursive: false)] }, nil] as [NameServer.Behavior?])
+    func `the second server answers at once if the first one fails, refuses or refers`(first: NameServer.Behavior?) throws {
         var bench = try NameBench()
         bench.nameservers = [IPAddress(v4: 0x7f00_0001), Self.other]
         let failing = try first.map { [bench] in try bench.serve($0) }

@@ -77,6 +77,18 @@ import Testing
         expectEqual(cause.evidence["rcode"], .text(text))
     }
 
+    @Test func `a server that only refers to others fails, and says nothing about the name`() {
+        var exchange = NameServerExchange(Self.first, .answered, rcode: 0)
+        exchange.isReferral = true
+        let cause = cause(failed(exchange))
+        expectEqual(name(cause), "unreachable dns/server-failure")
+        expectEqual(cause.evidence["referral"], .flag(true))
+        #expect(cause.detail.hasSuffix("refers to other servers instead of resolving a.example"), "\(cause.detail)")
+        // The server that answered after it is the one in evidence.
+        let second = NameServerExchange(.init(IPAddress(v4: 0x7f00_0002)), .answered, rcode: 0)
+        expectEqual(NameQuestionResult(id: 1, .addresses, exchanges: [exchange, second]).server, second.server)
+    }
+
     @Test func `the exchange that got furthest counts`() {
         let silent = NameServerExchange(Self.first, .silent)
         let failing = NameServerExchange(Self.second, .answered, rcode: 2)
