@@ -92,6 +92,7 @@ struct TargetEvidence: Decodable {
     struct Probe: Decodable {
         var ok: Bool
         var phases_ms: Phases
+        var response_ms: Double?
     }
     struct Layer: Decodable {
         var layer: String

@@ -31,7 +31,7 @@ import Testing
         let evidence = try host.run("curl", "-s", "http://\(service.address)/target/office?format=json")
         let target = try JSONDecoder().decode(TargetEvidence.self, from: Data(evidence.utf8))
         let phases = try #require(target.last_probe?.phases_ms, "\(evidence)")
-        #expect(target.last_probe?.ok == true && phases.connect > 0)
+        #expect(target.last_probe?.ok == true && phases.connect > 0 && target.last_probe?.response_ms == phases.connect)
         expectEqual(target.layers.first { $0.layer == "route" }?.detail, "127.0.0.1 is this machine", "\(evidence)")
         #expect(target.layers.first { $0.layer == "tcp" }?.ms ?? 0 > 0, "\(evidence)")
         #expect(try get(service, "/-/healthy").hasPrefix("HTTP/1.1 200"))

@@ -132,6 +132,27 @@ import Testing
         #expect(read.openAfter == .zero && read.closeAfter == .zero)
     }
 
+    @Test func `limits and levels of an earlier version are read without response times`() throws {
+        let settings =
+            #"{"interval":1,"timeout":1,"failAfter":2,"recoverAfter":1,"families":[4],"quality":{"rtt":5000000,"window":9}}"#
+        let added = #"{"t":1,"w":2,"input":"target-added","target":0,"endpoint":"a:1","settings":\#(settings)}"#
+        guard case .targetAdded(_, _, let read) = try JSONDecoder().decode(RecordedInput.self, from: Data(added.utf8)).input
+        else {
+            Issue.record("another input")
+            return
+        }
+        expectEqual(read.quality, QualityLimits(loss: nil, roundTrip: .milliseconds(5), window: 9))
+        let levels =
+            #"{"isAtDeadline":false,"processingNanoseconds":7,"transferNanoseconds":2,"isAcknowledged":true,"hasGap":false,"#
+            + #""hasSmallSegments":false,"bytesSent":1,"bytesReceived":2}"#
+        let probe = #"{"t":1,"w":2,"input":"probe","probe":{"id":4,"errno":0,"roundTripNanoseconds":9,"levels":\#(levels)}}"#
+        guard case .probe(let result) = try JSONDecoder().decode(RecordedInput.self, from: Data(probe.utf8)).input else {
+            Issue.record("another input")
+            return
+        }
+        #expect(result.levels?.exchange == .nanoseconds(9) && result.levels?.furtherConnection == nil)
+    }
+
     @Test func `the layer of neighbors is spelled neighbor and not neighbour`() {
         expectEqual(Cause.Layer(rawValue: "neighbor"), .neighbor)
         #expect(!Cause.Layer.allCases.contains(Cause.Layer(rawValue: "neighbour")))

@@ -140,7 +140,7 @@ import Testing
         let samples = turns.flatMap(\.events).compactMap { event -> Sample? in
             if case .sample(_, let sample) = event { sample } else { nil }
         }
-        #expect(turns.count == 25 && samples.count >= 5 && samples.allSatisfy { $0.responseTime == nil })
+        #expect(turns.count == 22 && samples.count >= 5 && samples.allSatisfy { $0.responseTime == nil })
         #expect(samples.filter { $0.roundTrip != nil }.allSatisfy { 1...100 ~= $0.roundTrip ?? 0 })
     }
 
