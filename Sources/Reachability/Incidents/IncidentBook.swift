@@ -262,7 +262,7 @@ struct IncidentBook: Sendable {
     /// Notes a probe of a target.
     mutating func record(_ id: TargetID, _ report: ProbeReport) {
         noteLookup(report)
-        if let (isFailing, changes) = settled[id], isFailing == report.succeeded {
+        if !settled.isEmpty, let (isFailing, changes) = settled[id], isFailing == report.succeeded {
             settled[id] = changes + 1 < Self.outageLength ? (!isFailing, changes + 1) : nil
         }
         guard !places.isEmpty, let place = places[id] else { return }

@@ -151,6 +151,35 @@ import Testing
         expectEqual(target.states(), ["unreachable 30", "degraded 40"])
     }
 
+    @Test func `neither a boot nor the restart of a server is an outage, and a longer failure is one`() {
+        var recorder = HistoryRecorder(ClockReading(wall: 1_000_000, monotonic: 0, bootTime: 0))
+        var calendar = DayCalendar { _ in 0 }
+        var book = LedgerBook([nil], DayCalendar { _ in 0 })
+        recorder.add(0, outageLimit: 20_000)
+        func state(_ state: RecordedState, at second: Int64) {
+            Self.read(&recorder, wall: 1_000_000 + second * 1_000, elapsed: second * 1_000)
+            recorder.change(0, to: state, at: 1_000_000 + second * 1_000)
+            book.apply(recorder.takeTurn())
+        }
+        func day() -> PeriodSummary {
+            book.advance()
+            return book.entries[0]?.ledger.currentDay ?? PeriodSummary(calendar.day(containing: 0))
+        }
+        // The network comes up 15 s after the service.
+        state(.unreachable, at: 3)
+        state(.up, at: 15)
+        state(.up, at: 100)
+        #expect(day().outages == 0 && day().times[.unknown] == 15_000 && day().times[.unreachable] == 0)
+        // systemctl restart nginx
+        state(.down, at: 100)
+        state(.up, at: 105)
+        state(.up, at: 200)
+        #expect(day().outages == 0 && day().times[.down] == 5_000)
+        state(.down, at: 200)
+        state(.up, at: 230)
+        #expect(day().outages == 1 && day().times[.down] == 35_000 && day().times[.up] == 180_000)
+    }
+
     @Test func `a success after that time and failures without a limit are as they are`() {
         var target = Beginning(outageLimit: 0)
         target.result(.down, at: 3)
