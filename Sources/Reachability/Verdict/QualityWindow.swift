@@ -157,8 +157,9 @@ struct QualityWindow: Hashable, Sendable {
 }
 
 extension QualityWindow {
-    /// The cause of ``ServerState/degraded`` with its evidence; `nil` if the quality is within its limits.
-    func cause(_ limits: QualityLimits) -> Cause? {
+    /// The cause of ``ServerState/degraded`` with its evidence; `nil` if the quality is within its limits. The phases of the last probe show
+    /// where a response time passes.
+    func cause(_ limits: QualityLimits, last report: ProbeReport? = nil) -> Cause? {
         guard let condition else { return nil }
         var evidence: [String: Cause.Evidence] = [
             "results": .number(Int(count)), "lost": .number(lostCount), "loss_percent": .number(lostPercent),
@@ -187,6 +188,10 @@ extension QualityWindow {
         case .response:
             let limit = Self.text(limits.responseTime.map(Self.microseconds) ?? 0)
             let median = Self.text(Int(medianResponseMicroseconds ?? 0))
+            for phase in ProbePhase.allCases where phase != .resolution {
+                guard let time = report?.duration(of: phase) else { continue }
+                evidence["last_\(phase.rawValue)_us"] = .number(Self.microseconds(time))
+            }
             return makeCause(.response, "the median response time is \(median) (limit \(limit))")
         case .jitter:
             let limit = Self.text(limits.jitter.map(Self.microseconds) ?? 0)

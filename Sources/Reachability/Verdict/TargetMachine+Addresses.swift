@@ -204,12 +204,13 @@ extension TargetMachine {
         if let roundTrip { quality.record(roundTrip, responseTime: responseTime, settings.quality) }
     }
 
-    /// Determines whether a target that answers is degraded: by an address that fails, or by its quality.
+    /// Determines whether a target that answers is degraded: by an address that fails, or by its quality. `report` is that of the probe that
+    /// has just succeeded.
     ///
     /// - Returns: whether the status or its cause has changed.
-    mutating func judgeQuality() -> Bool {
+    mutating func judgeQuality(after report: ProbeReport? = nil) -> Bool {
         verdict.degrade(
             survey?.cause(openAddresses, answering: lastAnswered, failAfter: settings.failAfter) ?? levelDegradation
-                ?? quality.cause(settings.quality))
+                ?? quality.cause(settings.quality, last: report))
     }
 }

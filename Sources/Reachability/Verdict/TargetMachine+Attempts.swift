@@ -172,7 +172,7 @@ extension TargetMachine {
         noteOtherAddresses(run, race, attempt, turn)
         _ = flaps.record(true)
         verdict.succeed(start: schedule.countedStart)
-        _ = judgeQuality()
+        _ = judgeQuality(after: report)
         if verdict.state == .up || verdict.state == .degraded { self.place = place }
         finishProbe(.other, &turn)
         publish(&turn)

@@ -38,6 +38,9 @@ enum ConfigurationExample {
         #recover_after: 1
         #open_after: 20s                   # the time that a failure lasts before it is an incident
         #close_after: 0s                   # the time within which a further failure continues an incident
+        #thresholds:                       # from which a target that answers is degraded
+        #  loss: 20%
+        #  response: 2s                    # the median time from the connection to the complete answer
 
         # Settings that several targets share by 'class: slow'. A target may have them too.
         #classes:

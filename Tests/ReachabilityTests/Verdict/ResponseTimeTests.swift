@@ -135,6 +135,8 @@ import Testing
         expectEqual(cause.detail, "the median response time is 301 ms (limit 200 ms)")
         expectEqual(cause.evidence["response_median_us"], .number(301_000))
         expectEqual(cause.evidence["response_limit_us"], .number(200_000))
+        let phases = ["connect", "tls", "first_byte", "transfer"].map { cause.evidence["last_\($0)_us"] }
+        expectEqual(phases, [.number(5_000), nil, .number(295_000), .number(1_000)])
     }
 
     // MARK: The certificate
