@@ -101,7 +101,7 @@ struct BoardTarget: Hashable, Sendable {
 
 /// What the last probes of a target have measured. An update is made only for changes of the status, so it may be days older.
 struct MeasuredTimes: Hashable, Sendable {
-    /// The round trip and the response time of the last successful probe in units of a ``Sample``; `nil` before the first one.
+    /// The last measured round trip, and the response time of the last successful probe, in units of a ``Sample``; `nil` before the first.
     var roundTrip: UInt32?
     var responseTime: UInt32?
     /// The end of the certificate's validity in the last handshake, in seconds since 1970; `nil` if it is not known.
@@ -109,7 +109,8 @@ struct MeasuredTimes: Hashable, Sendable {
 
     /// Includes a result.
     mutating func add(_ result: HistoryRecorder.Result) {
-        if result.roundTrip != nil { (roundTrip, responseTime) = (result.roundTrip, result.responseTime) }
+        if result.roundTrip != nil, result.isRoundTripMeasured { roundTrip = result.roundTrip }
+        responseTime = result.responseTime ?? responseTime
         certificateEnd = result.certificateEnd ?? certificateEnd
     }
 }

@@ -106,7 +106,8 @@ extension Intake.State {
         batch.results.append(
             HistoryRecorder.Result(
                 target: id.number, state: id.number < states.count ? states[id.number] : .unknown, roundTrip: roundTrip,
-                responseTime: report.responseTime.map(units), certificateEnd: report.certificateEnd,
+                isRoundTripMeasured: report.roundTrip != nil, responseTime: report.responseTime.map(units),
+                certificateEnd: report.certificateEnd,
                 time: report.moment.wallClockNanoseconds / 1_000_000))
     }
 

@@ -12,6 +12,8 @@ struct HistoryRecorder: Sendable {
         var state: RecordedState
         /// The round trip in units of a ``Sample``; `nil` if the probe failed.
         var roundTrip: UInt32?
+        /// Whether ``roundTrip`` was measured. Otherwise it is the time of the connection, because a retransmission prevents the measurement.
+        var isRoundTripMeasured = true
         /// The response time in units of a ``Sample``; `nil` if the probe failed.
         var responseTime: UInt32?
         /// The end of the certificate's validity in seconds since 1970; `nil` if the probe has shown none. It is not recorded.

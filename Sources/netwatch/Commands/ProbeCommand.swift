@@ -9,7 +9,7 @@ import Records
 struct ProbeCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "probe",
-        abstract: "Probe targets a number of times, and print loss and round trips.",
+        abstract: "Probe targets a number of times, and print loss, round trips and response times.",
         discussion: """
             netwatch probe db:5432
             netwatch probe -c 20 --interval 200ms 192.0.2.7:22 '[2001:db8::7]:22'
@@ -17,7 +17,7 @@ struct ProbeCommand: ParsableCommand {
             netwatch probe --live db:5432 192.0.2.7:22
 
             --live shows a row for each target that is redrawn until Ctrl-C: loss in percent of the packets, the last, shortest, median and \
-            95th percentile round trip, jitter, and a mark for each of the newest probes.
+            95th percentile round trip, jitter, the median response time of targets with TLS or HTTP, and a mark for each of the newest probes.
 
             A probe of HOST:PORT is a TCP connection that is reset at once; others make a TLS handshake or an HTTP request. Probes of a \
             target start one interval apart, and later if a probe takes longer. Ctrl-C ends the command with the summary of the results so far.

@@ -112,6 +112,11 @@ import Testing
             .init(target: 0, state: .up, roundTrip: 3_000, responseTime: 9_000, certificateEnd: 1_795_694_587, time: 0))
         #expect(target.current.roundTrip == .milliseconds(30) && target.current.responseTime == .milliseconds(90))
         expectEqual(target.current.certificateDaysLeft(at: PageSamples.moment()), 1)
+        // A retransmission prevents the measurement of the round trip.
+        target.measured.add(
+            .init(target: 0, state: .up, roundTrip: 100_000, isRoundTripMeasured: false, responseTime: 110_000, time: 0))
+        #expect(target.current.roundTrip == .milliseconds(30) && target.current.responseTime == .milliseconds(1_100))
+        target.measured.add(.init(target: 0, state: .up, roundTrip: 3_000, responseTime: 9_000, time: 0))
         // A failed probe has none of them.
         target.measured.add(.init(target: 0, state: .up, time: 0))
         #expect(target.current.responseTime == .milliseconds(90) && target.current.certificateEnd == 1_795_694_587)
