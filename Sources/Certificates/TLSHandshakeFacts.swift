@@ -68,6 +68,12 @@ package struct TLSHandshakeFacts: Hashable, Sendable, Codable {
     /// Whether the server has answered the client's hello with at least one byte.
     package var isHelloAnswered: Bool { bytesReceived > 0 }
 
+    /// Whether the server's certificate is accepted unless every certificate is. Without it, the server receives no request and no client
+    /// certificate.
+    package var isCertificateAccepted: Bool {
+        verificationErrors.isEmpty && nameMatches != false && stapledResponse?.status != .revoked
+    }
+
     /// Whether the server sent only its own certificate, whose issuer is not known: X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY
     /// for a certificate that another authority issued. The server's chain then lacks an intermediate certificate, or the issuer is a
     /// root that is not trusted: the certificate alone does not say which.

@@ -70,9 +70,7 @@ final class TLSHandshakeNotes {
     func identityRequested(_ ssl: OpaquePointer) {
         // OpenSSL asks for the identity before it calls back for the stapled response, which has arrived.
         readStapledResponse(of: ssl)
-        let isAccepted =
-            facts.verificationErrors.isEmpty && facts.nameMatches != false && facts.stapledResponse?.status != .revoked
-        guard facts.clientSubject != nil, !context.isInsecure, !isAccepted else { return }
+        guard facts.clientSubject != nil, !context.isInsecure, !facts.isCertificateAccepted else { return }
         SSL_certs_clear(ssl)
         (facts.clientSubject, facts.isIdentityWithheld) = (nil, true)
     }

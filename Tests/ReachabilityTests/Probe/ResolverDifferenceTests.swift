@@ -123,6 +123,20 @@ import Testing
         Kind(name: "A alone, AAAA NOTIMP", servers: [only(true, other: Reply(code: 4))]),
         Kind(name: "AAAA 200 ms after A", servers: [scripted { [Reply(addresses($0), delay: $0.isA ? 0 : 200)] }]),
         Kind(name: "A 200 ms after AAAA", servers: [scripted { [Reply(addresses($0), delay: $0.isA ? 200 : 0)] }]),
+        Kind(
+            name: "AAAA NXDOMAIN, A 300 ms later",
+            servers: [
+                scripted {
+                    [$0.isA ? Reply([.address(v4)], delay: 300) : Reply([.authority], code: 3)]
+                }
+            ]),
+        Kind(
+            name: "A NXDOMAIN, AAAA 300 ms later",
+            servers: [
+                scripted {
+                    [$0.isA ? Reply([.authority], code: 3) : Reply([.address(v6)], delay: 300)]
+                }
+            ]),
         Kind(name: "slow, 500 ms", servers: [scripted { [Reply(addresses($0), delay: 500)] }]),
         Kind(name: "slow, 1.5 s", servers: [scripted { [Reply(addresses($0), delay: 1_500)] }]),
         Kind(name: "slow, 2.5 s", servers: [scripted { [Reply(addresses($0), delay: 2_500)] }]),

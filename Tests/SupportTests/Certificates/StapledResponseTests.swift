@@ -129,6 +129,7 @@ import Testing
             let found = facts.stapledResponse
             expectEqual(found?.status, row.status)
             expectEqual(found?.signer, row.signer)
+            expectEqual(facts.isCertificateAccepted, row.status != .revoked)
             expectEqual(found?.thisUpdate == nil, row.signer == nil)
             expectEqual(name(cause(facts)), row.status == .revoked ? "tls/certificate-revoked" : "none")
         }
