@@ -240,7 +240,7 @@ let package = Package(
             name: "netwatchTests",
             dependencies: [
                 "netwatch", "Records", "RecordSamples", "Console", "HTTPSessionTestKit", "Reachability", "EventLoop", "Pacing",
-                "NetworkLab", "CLinux",
+                "MemoryCertificates", "NetworkLab", "CLinux",
             ]
         ),
         .testTarget(

@@ -114,7 +114,7 @@ extension DiagnosisEvidence {
                 ? "; the certificate is for \(facts.serverName), by \(certificate.issuer)\(end)"
                 : "; the errors of the certificate are ignored: \(TLSEvidence.texts(of: facts.verificationErrors).joined(separator: ", "))"
         }
-        if facts.stapledResponse?.status == .revoked { sentence += "; that it is revoked is ignored" }
+        if facts.stapledResponse?.status == .revoked { sentence += "; it is revoked, which is ignored" }
         var evidence = TLSEvidence.evidence(of: facts)
         // The certificate that expires may be that of another address than the probe's.
         if isDegraded, let cause, cause.layer == .tls { (sentence, evidence) = (cause.detail, cause.evidence) }
