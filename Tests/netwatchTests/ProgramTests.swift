@@ -52,7 +52,8 @@ import Testing
     }
 
     @Test func `a file and /dev/null receive the stream`() throws {
-        let program = try netwatch("watch", "--for", "100ms", "--json", output: .file)
+        // Long enough for a busy machine to know its path.
+        let program = try netwatch("watch", "--for", "3s", "--json", output: .file)
         try expectEqual(program.wait(), 0, "\(program.ending)")
         #expect(program.output.split(separator: "\n").count >= 1)
         try expectEqual(netwatch("watch", "--for", "100ms", output: .null).wait(), 0)
@@ -117,13 +118,20 @@ import Testing
         try expectWrapped(shown(program.remainingLines()), Self.cause)
     }
 
+    /// Records until the path is known. - Returns: the stream.
+    private func record(to file: String) throws -> [String] {
+        let recorder = try netwatch("record", "--json", file)
+        let hello = try #require(try recorder.nextLine())
+        try recorder.signal(SIGINT)
+        let rest = try recorder.remainingLines()
+        try expectEqual(recorder.wait(), 128 + SIGINT, "\(recorder.ending)")
+        return [hello] + rest
+    }
+
     @Test func `a replay writes the identical stream`() throws {
         let directory = try Directory()
         let file = "\(directory.path)/recording"
-        let recorder = try netwatch("record", "--json", "--for", "300ms", file)
-        let recorded = try recorder.remainingLines()
-        try expectEqual(recorder.wait(), 0, "\(recorder.ending)")
-        #expect(!recorded.isEmpty)
+        let recorded = try record(to: file)
         try expectEqual(netwatch("replay", "--json", file).remainingLines(), recorded)
         let piped = try netwatch("replay", "--json", "-", input: .text(directory.text("recording")))
         try expectEqual(piped.remainingLines(), recorded)
@@ -237,8 +245,7 @@ import Testing
     @Test func `a damaged recording names its line and keeps earlier records`() throws {
         let directory = try Directory()
         let file = "\(directory.path)/recording"
-        let recorder = try netwatch("record", "--json", "--for", "300ms", file)
-        let recorded = try recorder.remainingLines()
+        let recorded = try record(to: file)
         let text = directory.text("recording")
         let program = try netwatch("replay", "--json", "-", input: .text(text + "garbage\n"))
         try expectEqual(program.remainingLines(), recorded)
