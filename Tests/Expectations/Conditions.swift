@@ -42,6 +42,11 @@ extension Trait where Self == ConditionTrait {
         .disabled(if: Sanitizer.isUsed, "sanitizers take time and memory of their own")
     }
 
+    /// A condition for tests that last for minutes, or need an idle machine: they run if a variable of the environment is set.
+    public static func requires(variable name: String) -> Self {
+        .disabled(if: ProcessInfo.processInfo.environment[name] == nil, "it lasts minutes, and \(name) is not set")
+    }
+
     /// A condition for tests that need a file which `scripts/setup test` installs. It works like ``requiresNamespaces``.
     public static func requires(_ file: String) -> Self {
         .disabled(if: access(file, R_OK) != 0 && !Lab.isRequired, "\(file) is missing: scripts/setup test installs it")
