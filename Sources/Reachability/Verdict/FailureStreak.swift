@@ -24,6 +24,8 @@ struct FailureStreak: Hashable, Sendable {
     private static let patience: Int64 = 60_000_000_000
 
     private var earlier: [IPAddress: Earlier] = [:]
+    /// The findings that follow from a router's reports about other targets.
+    private var inferred: [IPAddress: Earlier] = [:]
     /// The findings that accuse the server by a witness.
     private var witnessed: [IPAddress: Earlier] = [:]
     /// The places where this machine dropped packets by the last count, and whether the count before it agreed.
@@ -33,7 +35,7 @@ struct FailureStreak: Hashable, Sendable {
 
     /// Clears the causes at the end of a streak. A streak ends when the target is reached, when it has no route, or when the
     /// machine was suspended and may be on another network.
-    mutating func reset() { (earlier, witnessed, drops, began) = ([:], [:], [:], nil) }
+    mutating func reset() { (earlier, inferred, witnessed, drops, began) = ([:], [:], [:], [:], nil) }
 
     /// Notes that a probe that began at this time has failed.
     mutating func begin(at time: Int64) { began = began ?? time }
@@ -41,6 +43,7 @@ struct FailureStreak: Hashable, Sendable {
     /// Removes the causes that were found over other routes than these.
     mutating func keep(to routes: SmallMap<IPAddress, ChosenRoute>) {
         earlier = earlier.filter { routes[$0.key] == $0.value.route }
+        if !inferred.isEmpty { inferred = inferred.filter { routes[$0.key] == $0.value.route } }
         if !witnessed.isEmpty { witnessed = witnessed.filter { routes[$0.key] == $0.value.route } }
     }
 
@@ -62,10 +65,15 @@ struct FailureStreak: Hashable, Sendable {
         if failure.drop?.isConfirmed == false { finding.isProvisional = true }
         let address = failure.candidate.address
         switch (finding.cause.layer, finding.cause.code) {
-        case (.network, _) where finding.cause.evidence["inferred"] != nil: break
+        case (.network, _) where finding.cause.evidence["inferred"] != nil:
+            inferred[address] = Earlier(route: failure.route, finding: finding)
         case (.network, .upstreamSilent):
             if let former = earlierFinding(failure, ofLayer: .network) { return former }
             if !failure.isFirstHopAlive, let former = earlierFinding(failure) { return former }
+            // A router that is asked all the time sends no reports at all, so that their end says nothing while everything is silent.
+            if let former = inferred[address], former.route == failure.route {
+                return Finding(former.finding.cause.markedAsEarlier, accusesServer: former.finding.accusesServer)
+            }
             earlier[address] = nil
             // Routers limit their answers: the server stays accused until several searches in a row have found nothing.
             let empty = failure.beyond?.emptySearches ?? 0
@@ -82,6 +90,7 @@ struct FailureStreak: Hashable, Sendable {
             // The latest cause counts: a gateway that is silent now can no longer report, and one that reports is not silent.
             earlier[address] = Earlier(route: failure.route, finding: finding)
         case (.tcp, .timeout):
+            inferred[address] = nil
             if finding.accusesServer {
                 // The witness may have answered after the last packet to the target: at the end of an outage, the first targets to answer
                 // would accuse all others. The next probe's packets are sent after the answer.
@@ -101,7 +110,7 @@ struct FailureStreak: Hashable, Sendable {
             return former
         case (.tcp, _):
             // The host has answered.
-            earlier[address] = nil
+            (earlier[address], inferred[address]) = (nil, nil)
         default: break
         }
         return finding

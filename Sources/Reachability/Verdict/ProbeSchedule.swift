@@ -97,6 +97,13 @@ struct ProbeSchedule: Hashable, Sendable {
         next = following
     }
 
+    /// Moves the next probe forward to the time at which it counts, but not before now: a failure is pending, and a probe that examined it has passed
+    /// a slot of the grid.
+    mutating func count(from time: Int64, at now: Int64) {
+        guard let next else { return }
+        self.next = min(next, max(now, time))
+    }
+
     private mutating func growing(from initial: Int64, _ factor: Int, _ now: Int64) -> Int64 {
         // The second probes of many targets are spread, and so are those that follow.
         let delay = growsSince == nil ? shift : 0

@@ -284,6 +284,7 @@ extension TargetMachine {
             schedule.confirm(isOutdated ? .other : ending, timeout: settings.timeout, at: turn.time)
         } else {
             schedule.continueByGrid(at: turn.time, factor: intervalFactor)
+            if !settings.isScheduledOnly, let due = verdict.countDue { schedule.count(from: due, at: turn.time) }
         }
         isOutdated = false
         restarts = 0

@@ -80,6 +80,9 @@ struct Verdict: Hashable, Sendable {
     /// result was a success.
     var pending: Cause? { isFailing ? nil : lastFailure }
 
+    /// The earliest start of the next probe that counts, while a failure is pending; `nil` otherwise.
+    var countDue: Int64? { pending == nil || counted == 0 ? nil : lastCounted.addingSaturated(interval) }
+
     /// Whether the target is down or unreachable.
     var isFailing: Bool { state == .down || state == .unreachable }
 

@@ -80,9 +80,23 @@ import Testing
         _ = target.transcript.at(7_000, .route(to: server, gateway: "10.0.0.9"))
         expectEqual(target.answer(7_000, .connectionRefused, gateway: "10.0.0.9"), pending)
         _ = target.probe(7_000, .connectionRefused, gateway: "10.0.0.9")
-        // The slot of the grid at 10 s is too near.
-        expectEqual(target.due, 20_000)
-        expectEqual(target.probe(20_000, .connectionRefused, gateway: "10.0.0.9"), down)
+        // The slot of the grid at 10 s is too near, and the next one too far.
+        expectEqual(target.due, 17_000)
+        expectEqual(target.probe(17_000, .connectionRefused, gateway: "10.0.0.9"), down)
+    }
+
+    @Test func `the probe that examines silence passes a slot of the grid, and the next one counts at once`() throws {
+        var target = try Transcript("192.0.2.1:443", ProbeSettings(interval: .seconds(5)))
+        let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0001))
+        _ = target.at(0, .begin)
+        for (start, due) in [(0, 3_100), (3_100, 6_100), (6_100, 10_000)] as [(Int64, Int64)] {
+            if start > 0 { _ = target.at(start, .tick) }
+            _ = target.at(start, .route(to: server))
+            _ = target.at(start + 3_000, .tick)
+            _ = target.at(start + 3_000, .neighbor(gateway, .state(.reachable)))
+            expectEqual(target.tickDue, due)
+        }
+        expectEqual(target.machine.verdict.state, .down)
     }
 
     @Test func `a busy machine that starts a probe late loses no interval`() throws {

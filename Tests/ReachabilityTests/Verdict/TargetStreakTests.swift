@@ -283,6 +283,26 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         expectEqual(streak.silent(at: 50_000), ["report \(upstream)"])
     }
 
+    @Test func `a router's report about another target is the cause until somebody answers, also when it reports no more`() throws
+    {
+        var streak = try Streak(ProbeSettings(failAfter: 1))
+        streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
+        streak.target.beyond = WitnessBook.State()
+        let reporter = ProbeResult.Reporter(origin: 2, type: 3, code: 0, offender: IPAddress("203.0.113.9"))
+        streak.target.hostState.report = HopBook.Report(
+            target: IPAddress(v4: 0xc000_0202), port: 443, code: .netUnreachable, reporter: reporter, time: 0)
+        _ = streak.silent(at: 0)
+        expectEqual(streak.silent(at: 10_000), ["report network/net-unreachable"])
+        streak.target.hostState.report = nil
+        expectEqual(streak.silent(at: 60_000), ["report network/net-unreachable"])
+        expectEqual(streak.target.cause?.evidence["earlier"], .flag(true))
+        // A witness: the router forwards again.
+        streak.target.beyond = nil
+        expectEqual(streak.silent(at: 70_000), ["report tcp/timeout"])
+        streak.target.beyond = WitnessBook.State()
+        expectEqual(streak.silent(at: 74_000).first, "report network/upstream-silent")
+    }
+
     @Test func `a host that is the only witness is asked in every probe, and stays one`() throws {
         var streak = try Streak(ProbeSettings(failAfter: 1))
         streak.target.targetState = HopBook.State(isAlive: true, reply: HostReply(.answered), hasAnswered: true)
