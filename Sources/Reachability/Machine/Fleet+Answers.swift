@@ -106,7 +106,9 @@ extension Fleet {
             let server = exchange.server
             guard !server.address.isLoopback, server.zone == nil, localState?.isOwn(server.address) == false else { continue }
             let query = RouteQuery(server.address, port: SilentLookup.port)
-            if nameServerQueries.updateValue(now.monotonicNanoseconds, forKey: query) == nil {
+            // The question was sent since then. Its answer may have waited for this process.
+            let time = now.monotonicNanoseconds.addingSaturated(-max(0, answer.elapsedNanoseconds))
+            if nameServerQueries.updateValue(time, forKey: query) == nil {
                 checks.insert(query)
                 effects.append(.askRoute(query))
             }

@@ -6,7 +6,7 @@ internal import Pacing
 /// | progress of the connection at the deadline, the first row that applies | fault |
 /// |---|---|
 /// | the last data were sent less than one and a half round trips ago, and nothing was sent again | the path is slow |
-/// | no byte of data was acknowledged, although the first segment was sent three times | the path carries no data |
+/// | no byte of data was acknowledged, and the first segment was sent three times, or never, because this machine's packet filter refuses it | the path carries no data |
 /// | segments were sent again | the path loses packets |
 /// | packets were lost in the results before | the path loses packets |
 /// | otherwise | that of the server, or of the whole path |
@@ -40,9 +40,11 @@ struct StalledConnection: Hashable, Sendable {
         let isExplained = handshakeRetransmissions == 0 || (roundTrip >= Self.firstTimeout && knownLoss < Self.decisiveLoss)
         let isDue = sinceSent >= roundTrip.addingSaturated(roundTrip / 2)
         if again == 0, isExplained, !isDue, roundTrip >= timeout / Self.slowPart { return .latency }
-        if let bytes = progress.bytesAcknowledged, bytes <= 1, handshakeRetransmissions == 0,
-            again >= Self.decisiveRetransmissions,
-            progress.unacknowledged > 0, knownLoss < Self.decisiveLoss
+        let isRepeated = again >= Self.decisiveRetransmissions && progress.unacknowledged > 0
+        // The kernel keeps data that this machine's packet filter refuses, and counts them neither as sent nor as sent again.
+        let isKept = again == 0 && sinceSent >= max(Self.firstTimeout, roundTrip.multipliedSaturated(by: 3))
+        if let bytes = progress.bytesAcknowledged, bytes <= 1, handshakeRetransmissions == 0, isRepeated || isKept,
+            knownLoss < Self.decisiveLoss
         {
             return .noData
         }
@@ -143,7 +145,10 @@ extension TargetMachine {
             case (.tcp, .timeout), (.network, .upstreamSilent): true
             default: false
             }
-        guard isSilence, knownLoss >= StalledConnection.decisiveLoss else { return finding }
+        // Several networks that are silent at once have not lost packets by chance.
+        guard isSilence, finding.cause.evidence["silent_networks"] == nil, knownLoss >= StalledConnection.decisiveLoss else {
+            return finding
+        }
         let detail =
             "\(address) does not answer, and \(knownLoss) % of the last packets between this machine and it were lost before"
         let evidence = finding.cause.evidence.merging(["loss_percent": .number(knownLoss)]) { old, _ in old }

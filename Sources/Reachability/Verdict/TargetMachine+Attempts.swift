@@ -59,6 +59,10 @@ extension TargetMachine {
             let index = race.running.firstIndex(where: { $0.id == result.id })
         else { return }
         let ended = race.running.remove(at: index)
+        if result.errno != 0 || result.levels?.isAtDeadline == true {
+            phase = .connecting(run, race)
+            if repeatOverslept(run, &turn) { return }
+        }
         if result.errno == 0 {
             guard endpoint.scheme != .tcp else { return succeed(run, race, ended, result, &turn) }
             guard let levels = result.levels else { return connected(run, race, ended, &turn) }
@@ -115,6 +119,20 @@ extension TargetMachine {
     static let resolutionFailure: Int64 = 3_090_000_000
     /// The maximum time for which a silent probe is extended, in nanoseconds.
     static let extensionLimit: Int64 = 100_000_000
+
+    /// The time after a probe's deadline from which this process has overslept it, in nanoseconds: it was stopped, or had no processor.
+    static let oversleep: Int64 = 500_000_000
+
+    /// Repeats a probe whose deadline this process has overslept: the answers may have come in time. A process that does so again and again must use
+    /// what it has.
+    ///
+    /// - Returns: whether another probe runs.
+    mutating func repeatOverslept(_ run: ProbeRun, _ turn: inout Turn) -> Bool {
+        guard turn.time >= run.deadline.addingSaturated(Self.oversleep), restarts < Self.restartLimit else { return false }
+        restarts += 1
+        startProbe(&turn)
+        return true
+    }
 
     /// Ends the attempts at the probe's deadline. Attempts without an answer count as silent. A probe is extended by up to 100 ms if
     /// reports of a silent next hop are about to arrive. One that confirms the first of a streak is not, so that the verdict does not

@@ -419,7 +419,10 @@ package struct TargetMachine: Sendable {
         case .tracing(let run, _):
             if turn.time >= run.deadline { endTrace(run, [], &turn) }
         case .connecting(let run, let race):
-            if turn.time >= run.deadline { return deadlineReached(run, race, &turn) }
+            if turn.time >= run.deadline {
+                if !repeatOverslept(run, &turn) { deadlineReached(run, race, &turn) }
+                return
+            }
             if let next = race.nextStart, turn.time >= next { startAttempt(run, race, &turn) }
             if case .connecting(let run, let race) = phase, run.mustAskHosts, turn.time >= hostQueryDue(run) {
                 askHosts(run, race, &turn)

@@ -242,17 +242,19 @@ struct WitnessBook: Sendable {
     mutating func take(_ hop: Neighbor.Key, _ reply: HopSearchReply, isOwn: (IPAddress) -> Bool, at now: Int64) -> Outcome {
         guard let index = index(of: hop), let search = records[index].search else { return Outcome() }
         var outcome = Outcome()
+        // The packets were sent then. Their answers may have waited for this process.
+        let sent = records[index].lastSearch ?? now
         if let answer = reply.answer, !isOwn(answer.sender), answer.sender != hop.address {
             if let target = answer.target {
                 outcome.answered = (TargetID(target), answer.sender, answer.roundTripNanoseconds)
                 let port = search.others.first { $0.target.number == target }?.destination.port
-                records[index].answered(Witness(kind: .target, address: answer.sender, port: port, time: now))
+                records[index].answered(Witness(kind: .target, address: answer.sender, port: port, time: sent))
             } else if let limit = answer.limit, answer.sender == search.silent.address {
                 records[index].answered(
                     Witness(
-                        kind: .target, address: answer.sender, port: search.silent.port, distance: max(1, limit), time: now))
+                        kind: .target, address: answer.sender, port: search.silent.port, distance: max(1, limit), time: sent))
             } else if let limit = answer.limit, limit >= 2 {
-                records[index].answered(Witness(kind: .router, address: answer.sender, distance: limit, time: now))
+                records[index].answered(Witness(kind: .router, address: answer.sender, distance: limit, time: sent))
                 records[index].hasRouters = true
             }
         }

@@ -46,6 +46,9 @@ import Testing
     @Test func `data that nobody acknowledges have vanished on the way`() {
         expectEqual(fault(progress(unacknowledged: 1, again: 3, bytes: 1)), .noData)
         expectEqual(fault(progress(unacknowledged: 1, again: 2, bytes: 1)), .noData)
+        // This machine's packet filter refuses them.
+        expectEqual(fault(progress(bytes: 1)), .noData)
+        expectEqual(fault(progress(bytes: 1, sinceSent: 900)), .unknown)
         // Loss explains these as well.
         expectEqual(fault(progress(unacknowledged: 1, again: 1, bytes: 1)), .loss)
         expectEqual(fault(progress(unacknowledged: 1, again: 3, bytes: 1), handshake: 1), .loss)

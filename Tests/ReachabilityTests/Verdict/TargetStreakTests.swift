@@ -65,6 +65,35 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         expectEqual(streak.silent(at: 13_100).last, "down tcp/timeout 192.0.2.1 eth0")
     }
 
+    @Test func `a deadline that this process has overslept says nothing of the server, up to three times in a row`() throws {
+        var streak = try Streak(ProbeSettings(failAfter: 1))
+        var time: Int64 = 0
+        for attempt in 1...3 as ClosedRange<UInt64> {
+            expectEqual(streak.target.at(time, .route(to: server)), ["connect \(attempt) 192.0.2.1"])
+            time += 3600
+            expectEqual(streak.target.at(time, .tick), ["cancel \(attempt)", "route? 192.0.2.1"])
+        }
+        expectEqual(streak.target.at(time, .route(to: server)), ["connect 4 192.0.2.1"])
+        for _ in 0..<2 { _ = streak.target.at(time + 3600, .tick) }
+        expectEqual(streak.target.at(time + 3600, .neighbor(gateway, .state(.reachable))), ["report tcp/timeout"])
+    }
+
+    @Test func `a known loss does not explain the silence of several networks`() throws {
+        var streak = try Streak()
+        streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
+        for index in 0..<10 {
+            let time = Int64(index) * 10_000
+            streak.probe(at: time)
+            // Each second probe needs a second SYN.
+            let result = ProbeResult(id: streak.attempt, roundTripNanoseconds: 5_000_000, retransmissions: index % 2)
+            _ = streak.target.at(time + 5, .probe(result))
+        }
+        streak.target.beyond = WitnessBook.State(silentNetworks: 1)
+        expectEqual(streak.silent(at: 100_000).first, "report quality/loss")
+        streak.target.beyond = WitnessBook.State(silentNetworks: 2)
+        expectEqual(streak.silent(at: 103_100).first, "report network/upstream-silent")
+    }
+
     @Test func `a router's ICMP error gives the cause while later probes of the streak time out`() throws {
         var streak = try Streak()
         streak.target.targetState = HopBook.State(isAlive: false, reply: HostReply(.silent), hasAnswered: false)
