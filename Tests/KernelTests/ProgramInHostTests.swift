@@ -162,9 +162,9 @@ struct ProgramInHostTests {
         let scratch = try ScratchDirectory()
         let (log, gate) = (scratch.file("log"), scratch.file("gate"))
         expectEqual(mkfifo(gate, 0o600), 0)
-        // Each hook ends when it can read a line.
+        // Each hook ends when it can read a line. The writer of the former line may still have the pipe open, and then there is none.
         let hook =
-            "echo \"$NETWATCH_TYPE $NETWATCH_STATUS $NETWATCH_INTERFACE $NETWATCH_CAUSE +$NETWATCH_SUPERSEDED\" >> \(log); read w < \(gate)"
+            "echo \"$NETWATCH_TYPE $NETWATCH_STATUS $NETWATCH_INTERFACE $NETWATCH_CAUSE +$NETWATCH_SUPERSEDED\" >> \(log); until read w < \(gate); do :; done"
         let program = try netwatch("watch", "--json", "--exec", hook, host: network.host)
         _ = try program.nextLine()
         try network.host.ip("route add default via 10.1.0.254")
