@@ -208,30 +208,7 @@ import Testing
 private struct ServiceStream {
     struct Incident {
         var subject: String
-        var count: Int
         var state: String
-    }
-
-    private struct Record: Decodable {
-        struct Subject: Decodable {
-            var kind: String
-            var name: String?
-        }
-        struct Cause: Decodable {
-            var layer: String
-            var code: String
-        }
-        var type: String
-        var ts: String
-        var target: String?
-        var status: String?
-        var pending: Bool?
-        var cause: Cause?
-        var incident: String?
-        var state: String?
-        var subject: Subject?
-        var target_count: Int?
-        var into: String?
     }
 
     private let program: Program
@@ -260,24 +237,15 @@ private struct ServiceStream {
 
     private mutating func next(within limit: Duration) throws -> Bool {
         guard limit > .zero, let line = try program.lineIfAny(within: limit) else { return false }
-        let record = try JSONDecoder().decode(Record.self, from: Data(line.utf8))
+        let record = try ServiceRecord(line)
         #expect(record.ts >= last, "\(line) after \(last)")
         last = record.ts
-        if record.type == "target", let target = record.target {
-            statuses[target] = record.status
-            if ProcessInfo.processInfo.environment["NETWATCH_FAULT_LOG"] != nil {
-                print(record.ts, target, record.status ?? "", record.cause.map { "\($0.layer)/\($0.code)" } ?? "")
-            }
-        }
+        if record.type == "target", let target = record.target { statuses[target] = record.status }
         guard record.type == "incident", let id = record.incident, let state = record.state, let subject = record.subject else {
             return true
         }
-        print(
-            record.ts, id, state, subject.kind, subject.name ?? "", record.cause.map { "\($0.layer)/\($0.code)" } ?? "",
-            "×\(record.target_count ?? 0)")
         if let into = record.into { #expect(incidents[into] != nil, "\(line)") }
-        incidents[id] = Incident(
-            subject: "\(subject.kind) \(subject.name ?? "")", count: record.target_count ?? 0, state: state)
+        incidents[id] = Incident(subject: "\(subject.kind) \(subject.name ?? "")", state: state)
         return true
     }
 }

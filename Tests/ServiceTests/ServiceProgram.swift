@@ -37,6 +37,11 @@ struct ServiceProgram {
 
 /// A record of the service's stream.
 struct ServiceRecord: Decodable {
+    struct Subject: Decodable {
+        var kind: String
+        var name: String?
+    }
+
     var seq: Int
     var type: String
     var ts: String
@@ -44,6 +49,8 @@ struct ServiceRecord: Decodable {
     var status: String?
     var incident: String?
     var state: String?
+    var subject: Subject?
+    var into: String?
     var recorded: Bool?
     var reason: String?
     var from: String?

@@ -7,6 +7,11 @@ struct FailureStreak: Hashable, Sendable {
     private struct Earlier: Hashable, Sendable {
         let route: ChosenRoute
         let finding: Finding
+
+        /// Returns the finding as that of an earlier probe; `nil` if the route is another one now.
+        func finding(over present: ChosenRoute) -> Finding? {
+            route == present ? Finding(finding.cause.markedAsEarlier, accusesServer: finding.accusesServer) : nil
+        }
     }
 
     /// The place where this machine dropped the packets of a probe.
@@ -71,14 +76,12 @@ struct FailureStreak: Hashable, Sendable {
             if let former = earlierFinding(failure, ofLayer: .network) { return former }
             if !failure.isFirstHopAlive, let former = earlierFinding(failure) { return former }
             // A router that is asked all the time sends no reports at all, so that their end says nothing while everything is silent.
-            if let former = inferred[address], former.route == failure.route {
-                return Finding(former.finding.cause.markedAsEarlier, accusesServer: former.finding.accusesServer)
-            }
+            if let former = inferred[address]?.finding(over: failure.route) { return former }
             earlier[address] = nil
             // Routers limit their answers: the server stays accused until several searches in a row have found nothing.
             let empty = failure.beyond?.emptySearches ?? 0
-            if isDown, let former = witnessed[address], former.route == failure.route, empty < WitnessBook.searchesWithoutAnswer {
-                return Finding(former.finding.cause.markedAsEarlier, accusesServer: true)
+            if isDown, empty < WitnessBook.searchesWithoutAnswer, let former = witnessed[address]?.finding(over: failure.route) {
+                return former
             }
             witnessed[address] = nil
         case (.neighbor, _) where !failure.neighbor.isSilent:
@@ -117,10 +120,8 @@ struct FailureStreak: Hashable, Sendable {
     }
 
     private func earlierFinding(_ failure: FailedAttempt, ofLayer layer: Cause.Layer? = nil) -> Finding? {
-        guard let earlier = earlier[failure.candidate.address], earlier.route == failure.route,
-            layer == nil || earlier.finding.cause.layer == layer
-        else { return nil }
-        return Finding(earlier.finding.cause.markedAsEarlier, accusesServer: earlier.finding.accusesServer)
+        let former = earlier[failure.candidate.address]?.finding(over: failure.route)
+        return layer == nil || former?.cause.layer == layer ? former : nil
     }
 }
 
