@@ -71,9 +71,6 @@ package struct ProbeStatistics: Hashable {
     /// Returns the round trip that `percent` of the ``recent`` ones do not exceed (nearest rank); `nil` without one.
     package func recentPercentile(_ percent: Int) -> Duration? { Self.percentile(percent, of: recent.compactMap(\.roundTrip)) }
 
-    /// Whether the response time is more than the connection, which is the round trip of a TCP target.
-    package var hasOwnResponseTime: Bool { endpoint.scheme != .tcp }
-
     /// Returns the response time that `percent` of them do not exceed (nearest rank); `nil` without one.
     package func responsePercentile(_ percent: Int) -> Duration? { Self.percentile(percent, of: responseTimes) }
 

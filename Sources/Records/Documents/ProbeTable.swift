@@ -18,7 +18,7 @@ package struct ProbeTable {
 
         /// The columns of a table whose targets have these results.
         static func columns(_ targets: [ProbeStatistics]) -> [Column] {
-            allCases.filter { $0 != .response || targets.contains(where: \.hasOwnResponseTime) }
+            allCases.filter { $0 != .response || targets.contains(where: \.endpoint.hasOwnResponseTime) }
         }
 
         var width: Int { Swift.max(ProbeTable.cellWidth, rawValue.count) }

@@ -56,16 +56,15 @@ package struct ProbeText {
         let resolved = report.resolution.map { "resolved in \(ReadableDuration.text($0))" }
         if let cause = report.cause { return style.paint(cause.sentence, .bad) }
         let lost = report.lostPackets > 0 ? "\(report.lostPackets) \(report.lostPackets == 1 ? "packet" : "packets") lost" : nil
-        // A TCP target's is its connection, which is the round trip.
-        let response =
-            report.endpoint.scheme == .tcp ? nil : report.responseTime.map { "response in \(ReadableDuration.text($0))" }
+        let responseTime = report.endpoint.hasOwnResponseTime ? report.responseTime : nil
+        let response = responseTime.map { "response in \(ReadableDuration.text($0))" }
         return [report.address.map { "from \($0)" }, response, resolved, lost].compactMap { $0 }.joined(separator: ", ")
     }
 
     /// Returns the table of the results, after an empty line. If a row is wider than the terminal, the target has a line of its own above its
     /// numbers; if these are still wider, the last columns are left out.
     package func summary(_ targets: [ProbeStatistics]) -> [String] {
-        let hasResponseTimes = targets.contains(where: \.hasOwnResponseTime)
+        let hasResponseTimes = targets.contains(where: \.endpoint.hasOwnResponseTime)
         let heads = ["target", "sent", "ok", "loss", "min", "median", "max", "jitter"] + (hasResponseTimes ? ["response"] : [])
         let rows = targets.map { cells($0) + (hasResponseTimes ? [Self.time($0.responsePercentile(50))] : []) }
         let widths = heads.indices.map { column in

@@ -86,9 +86,7 @@ extension ServerUpdate {
         if let roundTrip { parts.append("\(Milliseconds.text(roundTrip)) ms") }
         if let address { parts.append("from \(address)") }
         if let interface { parts.append("via \(interface.name) (\(interface.type.rawValue))") }
-        // A TCP target's is its connection, which is the round trip.
-        let response = endpoint.scheme == .tcp ? nil : responseTime.map { ", response in \(Milliseconds.text($0)) ms" }
-        return TextStyle.printable(parts.joined(separator: " ") + (response ?? ""))
+        return TextStyle.printable(parts.joined(separator: " ") + endpoint.responseText(responseTime))
     }
 }
 
@@ -159,7 +157,17 @@ extension ProbeReport {
     package var sentence: String {
         if let cause { return cause.sentence }
         let time = roundTrip.map { "\(Milliseconds.text($0)) ms" } ?? "answered"
-        let response = endpoint.scheme == .tcp ? nil : responseTime.map { ", response in \(Milliseconds.text($0)) ms" }
-        return (address.map { "\(time) from \($0)" } ?? time) + (response ?? "")
+        return (address.map { "\(time) from \($0)" } ?? time) + endpoint.responseText(responseTime)
+    }
+}
+
+extension Endpoint {
+    /// Whether the response time is more than the connection, which is the round trip of a TCP target. Text shows no other.
+    package var hasOwnResponseTime: Bool { scheme != .tcp }
+
+    /// The end of a sentence: `, response in 20 ms`.
+    fileprivate func responseText(_ time: Duration?) -> String {
+        guard hasOwnResponseTime, let time else { return "" }
+        return ", response in \(Milliseconds.text(time)) ms"
     }
 }

@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Reachability
+import Records
 
 /// The history of one target for its page, from a reader of the history.
 struct TargetHistory {
@@ -48,8 +49,7 @@ struct TargetHistory {
         detail.outages = shown.map { TargetDetail.Outage($0, causes, states[$0.incident.id]) }
         let summaries = try summaries(reader, number, span, known: recent == span ? samples : nil)
         detail.roundTrips = summaries.map { TimePoint(roundTripsOf: $0) }
-        // The response time of a TCP target is that of the connection, which is the round trip.
-        if target.update.endpoint.scheme != .tcp {
+        if target.update.endpoint.hasOwnResponseTime {
             detail.responseTimes = summaries.compactMap { TimePoint(responseTimesOf: $0) }
         }
         return detail
