@@ -11,8 +11,8 @@ internal import Pacing
 /// ```
 ///
 /// - Each failing target is a member of one incident: that of the nearest component that is at fault (``IncidentSuspects``). A component
-///   whose fault no cause proves is at fault by what several targets show: a host if two of its targets are silent and none answers,
-///   a resolver if names of two domains fail since it last resolved one, a router if it cannot reach two hosts, and a gateway if the
+///   whose fault no cause proves is at fault by what several targets show: a host if two of its targets are silent and none has answered
+///   since they are (a target that is up by a probe from before says nothing), a resolver if names of two domains fail since it last resolved one, a router if it cannot reach two hosts, and a gateway if the
 ///   cause of any target proves it.
 /// - When a component becomes at fault, its members leave the incidents of components that are farther away. An incident that loses its
 ///   last member so is merged: it ends, and names the other one. When a component is no longer at fault, members that still fail belong
@@ -75,7 +75,7 @@ struct IncidentBook: Sendable {
         var count = 0
         /// The causes of the members, each with the first one's cause and their number.
         var causes: [(key: CauseKey, cause: Cause, count: Int)] = []
-        /// The cause of most members, or of the last one after the end.
+        /// The cause of most members; of the last ones that recover, the cause that most had before.
         var present: (key: CauseKey, cause: Cause)
         var closeAfter: Int64 = 0
         /// `nil` while there are members.
@@ -156,8 +156,16 @@ struct IncidentBook: Sendable {
         /// The different names under which supporters count against the component. A success begins a new round without voices.
         var voices: [String: Int] = [:]
         var round = 0
-        /// The address of a host.
+        /// The address of a host, and the supporters that are silent since its last answer.
         var address: IPAddress?
+        var unanswered: Set<TargetID> = []
+    }
+
+    /// The targets that answer at an address.
+    private struct Answers: Sendable {
+        var count = 0
+        /// The time of the last answer, in nanoseconds.
+        var last: Int64
     }
 
     private struct Throttle: Sendable {
@@ -174,9 +182,9 @@ struct IncidentBook: Sendable {
     private var freeMembers: [Int] = []
     private var places: [TargetID: Int] = [:]
     private var accused: [Incident.Subject: Accused] = [:]
-    /// The targets that answer, and their number at each address.
+    /// The targets that answer, and what is known of them by address.
     private var answering: [TargetID: IPAddress] = [:]
-    private var answers: [IPAddress: Int] = [:]
+    private var answers: [IPAddress: Answers] = [:]
     /// The times at which name servers have last resolved a name, in nanoseconds, and the resolvers that are accused.
     private var resolved: [ResolverConfiguration.Nameserver: Int64] = [:]
     /// The causes of the last failures. Most failures of a flapping target do not change its status.
@@ -234,7 +242,7 @@ struct IncidentBook: Sendable {
         let now = moment ?? update.moment
         var turned: [Incident.Subject] = []
         // Without a result, what is known of the target, or of the one that it replaces, holds.
-        if update.state != .unknown { setAnswer(isFault ? update.answeringAddress : nil, of: id, &turned) }
+        if update.state != .unknown { setAnswer(isFault ? update.answeringAddress : nil, of: id, at: now, &turned) }
         let place = places[id]
         if let place, update.state == .unknown, members[place]?.isPresumed == true { return }
         if let cause = update.pending ?? (update.state.isFailing ? update.cause : nil) { lastFailures[id] = cause }
@@ -253,7 +261,7 @@ struct IncidentBook: Sendable {
     /// Removes a target that is no longer monitored.
     mutating func remove(_ id: TargetID, at now: Moment) {
         var turned: [Incident.Subject] = []
-        setAnswer(nil, of: id, &turned)
+        setAnswer(nil, of: id, at: now, &turned)
         (lastFailures[id], settled[id]) = (nil, nil)
         if let place = places[id] { remove(place, .removed(now), &turned) }
         settle(turned, at: now)
@@ -262,6 +270,7 @@ struct IncidentBook: Sendable {
     /// Notes a probe of a target.
     mutating func record(_ id: TargetID, _ report: ProbeReport) {
         noteLookup(report)
+        noteAnswer(id, report)
         if !settled.isEmpty, let (isFailing, changes) = settled[id], isFailing == report.succeeded {
             settled[id] = changes + 1 < Self.outageLength ? (!isFailing, changes + 1) : nil
         }
@@ -421,6 +430,7 @@ struct IncidentBook: Sendable {
         }
         if let presumed, let id = members[place]?.id {
             accused[presumed]?.supporters.remove(id)
+            accused[presumed]?.unanswered.remove(id)
             subjects.append(presumed)
         }
         if !isRemoval {
@@ -443,7 +453,12 @@ struct IncidentBook: Sendable {
             return
         }
         accused[subject, default: Accused()].supporters.insert(member.id)
-        if let address = suspect.address { accused[subject]?.address = address }
+        if let address = suspect.address {
+            accused[subject]?.address = address
+            if answers[address].map({ $0.last < member.first.monotonicNanoseconds }) ?? true {
+                accused[subject]?.unanswered.insert(member.id)
+            }
+        }
         if subject.kind == .resolver { resolvers.insert(subject) }
         if let voice = suspect.voice, subject.kind != .resolver || isUnrefuted(subject, since: member.first) {
             accused[subject]?.voices[voice, default: 0] += 1
@@ -460,6 +475,7 @@ struct IncidentBook: Sendable {
             return
         }
         accused[subject]?.supporters.remove(member.id)
+        accused[subject]?.unanswered.remove(member.id)
         guard let voice = suspect.voice else { return }
         if member.round == accused[subject]?.round, let count = accused[subject]?.voices[voice] {
             accused[subject]?.voices[voice] = count > 1 ? count - 1 : nil
@@ -476,11 +492,9 @@ struct IncidentBook: Sendable {
 
     /// Decides whether a component is at fault, and appends it to `turned` if that has changed.
     private mutating func judge(_ subject: Incident.Subject, _ turned: inout [Incident.Subject]) {
-        guard var found = accused[subject] else { return }
-        if let address = found.address, answers[address] != nil { found.isHeld = false }
-        let isHost = subject.kind == .host && found.supporters.count > 1 && found.address.map { answers[$0] == nil } ?? false
-        let isAtFault = found.isHeld || found.proofs > 0 || isHost || found.voices.count > 1
-        accused[subject]?.isHeld = found.isHeld
+        guard let found = accused[subject] else { return }
+        let silent = found.address.map { answers[$0] == nil ? found.supporters.count : found.unanswered.count } ?? 0
+        let isAtFault = found.isHeld || found.proofs > 0 || silent > 1 || found.voices.count > 1
         if found.isAtFault != isAtFault {
             accused[subject]?.isAtFault = isAtFault
             turned.append(subject)
@@ -491,20 +505,37 @@ struct IncidentBook: Sendable {
     }
 
     /// Notes the address at which a target answers; `nil` for none.
-    private mutating func setAnswer(_ address: IPAddress?, of id: TargetID, _ turned: inout [Incident.Subject]) {
+    private mutating func setAnswer(_ address: IPAddress?, of id: TargetID, at now: Moment, _ turned: inout [Incident.Subject]) {
         let former = answering[id]
         guard former != address else { return }
         answering[id] = address
-        if let former {
-            let count = (answers[former] ?? 1) - 1
-            answers[former] = count > 0 ? count : nil
-            if count == 0, !accused.isEmpty { judge(.init(.host, "\(former)"), &turned) }
+        if let former, var found = answers[former] {
+            found.count -= 1
+            answers[former] = found.count > 0 ? found : nil
+            if found.count == 0, !accused.isEmpty { judge(.init(.host, "\(former)"), &turned) }
         }
         if let address {
-            let count = (answers[address] ?? 0) + 1
-            answers[address] = count
-            if count == 1, !accused.isEmpty { judge(.init(.host, "\(address)"), &turned) }
+            answers[address, default: Answers(last: .min)].count += 1
+            noteAnswer(at: address, now, &turned)
         }
+    }
+
+    /// Notes a further answer of a target that answers.
+    private mutating func noteAnswer(_ id: TargetID, _ report: ProbeReport) {
+        guard report.succeeded || report.cause?.isAnswer == true, let address = answering[id] else { return }
+        var turned: [Incident.Subject] = []
+        noteAnswer(at: address, report.moment, &turned)
+        settle(turned, at: report.moment)
+    }
+
+    private mutating func noteAnswer(at address: IPAddress, _ moment: Moment, _ turned: inout [Incident.Subject]) {
+        answers[address]?.last = moment.monotonicNanoseconds
+        guard !accused.isEmpty else { return }
+        let host = Incident.Subject(.host, "\(address)")
+        guard accused[host] != nil else { return }
+        accused[host]?.isHeld = false
+        accused[host]?.unanswered = []
+        judge(host, &turned)
     }
 
     /// Moves the members that components accuse which are at fault now, or no longer.
@@ -648,7 +679,8 @@ struct IncidentBook: Sendable {
     private mutating func release(_ count: Int, _ cause: CauseKey, from slot: Int, _ end: End) {
         entries[slot]?.failing -= count
         entries[slot]?.removeCause(count, cause)
-        entries[slot]?.choosePresent()
+        // The last targets that recover do not rename what most of them had.
+        if let entry = entries[slot], entry.failing * 2 > entry.count { entries[slot]?.choosePresent() }
         if entries[slot]?.failing == 0 {
             guard entries[slot]?.id != nil else { return discard(slot) }
             entries[slot]?.end = end
@@ -722,6 +754,7 @@ struct IncidentBook: Sendable {
         members[place]?.isPresumed = true
         for suspect in member.suspects?.shared ?? [] where accused[suspect.subject]?.supporters.remove(id) != nil {
             accused[suspect.subject]?.supporters.insert(other)
+            if accused[suspect.subject]?.unanswered.remove(id) != nil { accused[suspect.subject]?.unanswered.insert(other) }
         }
         if hasMembers { entries[member.slot]?.members.insert(other.number) }
         for slot in changed {

@@ -151,6 +151,27 @@ private let second = IncidentTranscript.second
         expectNil(t.book.deadline)
     }
 
+    @Test func `an incident ends with the cause that most of its targets had, whichever recovers last`() {
+        var t = T()
+        t.fail(0, T.unresolved("one.example"))
+        for number in 1..<10 { t.fail(number, T.silentGateway) }
+        t.fail(10, T.hop("192.0.2.1"))
+        t.fail(0, T.cause(.dns, .resolverSilent, ["gateway": "192.0.2.1", "name": "one.example"]))
+        expectEqual(t.take().map(\.cause.code), [.gatewaySilent, .netUnreachable])
+        for number in (0..<10).reversed() { t.succeed(number) }
+        expectEqual(t.take().map { "\($0.state) \($0.cause.code) ×\($0.targetCount)" }, ["over gateway-silent ×10"])
+    }
+
+    @Test func `the last targets of an incident give it another cause if theirs changes`() {
+        var t = T()
+        for number in 0..<5 { t.fail(number, T.hop("192.0.2.1")) }
+        expectEqual(t.take().map(\.cause.code), [.netUnreachable])
+        for number in 0..<4 { t.succeed(number) }
+        t.now = 2 * second
+        t.fail(4, T.hop("192.0.2.1", .adminProhibited))
+        expectEqual(t.take().map(\.cause.code), [.adminProhibited])
+    }
+
     @Test func `a target that is unreachable and then down stays one incident, whose scope changes`() {
         var t = T()
         t.fail(0, T.silent, .unreachable)
@@ -193,6 +214,40 @@ private let second = IncidentTranscript.second
         t.now = 2 * second
         t.fail(2, T.silent, at: "198.51.100.7")
         #expect(t.published().contains { $0.contains("host 198.51.100.7 ×3 from 0") })
+    }
+
+    @Test func `a target that is up since before its host became silent does not refute it until it answers again`() throws {
+        var t = T()
+        t.succeed(2, at: "198.51.100.7")
+        t.now = 10 * second
+        for number in 0..<2 { t.fail(number, T.silent, at: "198.51.100.7") }
+        expectEqual(t.published(), ["open 1 host 198.51.100.7 ×2"])
+        t.now = 300 * second
+        try t.probe(2, fails: false)
+        for number in 0..<2 { try t.probe(number) }
+        expectEqual(
+            t.published().sorted(),
+            ["open 2 target a0:1 ×1 from 10", "open 3 target a1:1 ×1 from 10", "over 1 host 198.51.100.7 ×2"])
+        // A third port that is silent since then is not enough: the host has answered since the others are.
+        t.now = 310 * second
+        t.fail(3, T.silent, at: "198.51.100.7")
+        expectEqual(t.published(), ["open 4 target a3:1 ×1"])
+        t.now = 311 * second
+        t.fail(4, T.silent, at: "198.51.100.7")
+        #expect(t.published().contains("open 5 host 198.51.100.7 ×4 from 10"))
+    }
+
+    @Test func `a refused connection of a later probe is an answer too, and other silence of that probe is none`() throws {
+        var t = T()
+        t.fail(2, T.refused, at: "198.51.100.7")
+        t.now = 10 * second
+        for number in 0..<2 { t.fail(number, T.silent, at: "198.51.100.7") }
+        #expect(t.published().contains("open 2 host 198.51.100.7 ×2"))
+        t.now = 20 * second
+        try t.probe(2)
+        expectEmpty(t.published())
+        try t.probe(2, T.refused)
+        expectEqual(t.published(), ["over 2 host 198.51.100.7 ×2"])
     }
 
     @Test func `silence after the connection, and of one target alone, is not the host's`() {

@@ -39,6 +39,18 @@ private let second = IncidentTranscript.second
         expectEqual(t.advance(by: 20), ["open 2 target a0:1 ×1 from 0"])
     }
 
+    @Test func `a host stays at fault after a removal if another target is up by a probe from before`() throws {
+        var t = T()
+        t.succeed(3, at: host)
+        t.now = second
+        for number in 0..<2 { t.fail(number, T.silent, at: host) }
+        expectEqual(t.published(), ["open 1 host 198.51.100.7 ×2"])
+        t.remove(1)
+        expectEmpty(t.advance(by: 60))
+        try t.probe(3, fails: false)
+        expectEqual(t.published(), ["over 1 host 198.51.100.7 ×2"])
+    }
+
     @Test func `a gateway stays at fault if the target that proves it is removed`() {
         var t = T()
         t.fail(0, T.silentGateway)

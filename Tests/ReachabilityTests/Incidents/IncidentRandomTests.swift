@@ -77,10 +77,8 @@ private let second = IncidentTranscript.second
                 }
                 guard Bool.random(using: &random) else { continue }
                 // Each has another result, so that none waits for one, and no row of failures, which would end its flapping.
-                for number in failing {
-                    try t.probe(number, fails: false)
-                    try t.probe(number)
-                }
+                for number in failing.sorted() { try t.probe(number, fails: false) }
+                for number in failing.sorted() { try t.probe(number) }
                 for incident in t.take() { reader.read(incident, at: t.now) }
                 #expect(t.book.deadline.map { $0 > t.now } ?? true, "seed \(seed)")
                 expectEqual(t.book.memberCount, failing.count, "seed \(seed)")

@@ -55,9 +55,9 @@ struct IncidentTranscript {
     }
 
     /// The end of a probe that has failed or succeeded, and that began `duration` earlier. A status that stays the same is not recorded again.
-    mutating func probe(_ number: Int, fails: Bool = true, after duration: Duration = .zero) throws {
+    mutating func probe(_ number: Int, _ cause: Cause = silent, fails: Bool = true, after duration: Duration = .zero) throws {
         var report = ProbeReport(endpoint: try Endpoint("a\(number):1"), moment: Self.moment(now))
-        (report.connection, report.cause) = (duration, fails ? Self.silent : nil)
+        (report.connection, report.cause) = (duration, fails ? cause : nil)
         book.record(TargetID(number), report)
     }
 

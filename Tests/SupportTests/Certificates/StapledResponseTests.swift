@@ -111,7 +111,8 @@ import Testing
             leaf ?? certificates.leaf, chain: [certificates.intermediate],
             .init(versions: version.number...version.number, stapledResponse: response.map { Array($0) }))
         let context = try context ?? TLSClientContext.of(settings ?? SupportTests.settings())
-        let client = try TLSClient(context: context, serverName: "a.test", verificationTime: time)
+        let client = try TLSClient(
+            context: context, serverName: "a.test", verificationTime: time, nanosecondsSpent: patientStart)
         converse(client, server)
         expectEqual(client.state, .established)
         return client.facts
