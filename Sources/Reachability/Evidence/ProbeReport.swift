@@ -56,7 +56,8 @@ package struct ProbeReport: Hashable, Sendable {
     /// a TCP connection alone it is the time of the connection.
     package var responseTime: Duration? {
         guard succeeded, let connect else { return nil }
-        return connect + (levels?.handshake ?? .zero) + (levels?.exchange ?? .zero)
+        guard let levels else { return connect }
+        return connect + (levels.handshake ?? .zero) + (levels.exchange ?? .zero)
     }
 
     /// The end of the validity of the certificates of a target that uses TLS, in seconds since 1970; `nil` if it is not known.

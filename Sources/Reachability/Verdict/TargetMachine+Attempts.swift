@@ -182,10 +182,11 @@ extension TargetMachine {
         let report = report(
             run, nil, Place(address: address, interface: route.interface, roundTrip: measured),
             lost: retransmissions + lostPackets(race, beside: attempt, measured, turn), &turn)
-        place.responseNanoseconds = report.responseTime?.saturatingNanoseconds
+        let responseTime = report.responseTime
+        place.responseNanoseconds = responseTime?.saturatingNanoseconds
         // What was lost before a recovery belongs to the outage.
         let lost = verdict.isFailing ? 0 : retransmissions + lostAttempts(race, before: attempt)
-        recordQuality(place.roundTrip, report.responseTime, lost: lost)
+        recordQuality(place.roundTrip, responseTime, lost: lost)
         (lossAtSuccess, failuresSinceSuccess) = (quality.knownLoss, 0)
         noteOtherAddresses(run, race, attempt, turn)
         _ = flaps.record(true)

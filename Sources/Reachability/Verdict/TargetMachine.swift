@@ -258,7 +258,8 @@ package struct TargetMachine: Sendable {
             case .examining(_, let examination): examination.until
             case .following(_, let redirected): redirected.machine.deadline
             }
-        return [own, deadlineBesideProbe].compactMap { $0 }.min()
+        let due = min(own ?? .max, dueBeside)
+        return due == .max ? nil : due
     }
 
     /// Handles one event.
@@ -333,10 +334,11 @@ package struct TargetMachine: Sendable {
     private var nextProbe: Int64? { schedule.next.map { max($0, pausedUntil) } }
 
     /// ``deadline`` of a target whose probe is due and has to wait: only checks and attempts to further addresses continue.
-    var deadlineBesideProbe: Int64? {
-        let news = pathNewsDue == .max ? nil : pathNewsDue
-        let due = [recheckDue, retryDue, check?.until, news].compactMap { $0 }.min()
-        return survey?.running == nil ? due : min(due ?? .max, surveyDue)
+    var deadlineBesideProbe: Int64? { dueBeside == .max ? nil : dueBeside }
+
+    /// The same; `.max` for never.
+    private var dueBeside: Int64 {
+        min(min(pathNewsDue, surveyDue), min(recheckDue ?? .max, retryDue ?? .max), check?.until ?? .max)
     }
 
     /// The route query of the next probe, if it needs only one and that is known beforehand.
@@ -400,7 +402,7 @@ package struct TargetMachine: Sendable {
     }
 
     private mutating func tick(_ turn: inout Turn) {
-        if let due = [recheckDue, retryDue].compactMap({ $0 }).min(), turn.time >= due { recheck(&turn) }
+        if turn.time >= min(recheckDue ?? .max, retryDue ?? .max) { recheck(&turn) }
         if let until = check?.until, turn.time >= until { check = nil }
         if turn.time >= pathNewsDue {
             pathNewsDue = .max

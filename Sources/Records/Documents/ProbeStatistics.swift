@@ -69,17 +69,21 @@ package struct ProbeStatistics: Hashable {
     package var recent: ArraySlice<Outcome> { newest.suffix(Self.recentLimit) }
 
     /// Returns the round trip that `percent` of the ``recent`` ones do not exceed (nearest rank); `nil` without one.
-    package func recentPercentile(_ percent: Int) -> Duration? { Self.percentile(percent, of: recent.compactMap(\.roundTrip)) }
+    package func recentPercentile(_ percent: Int) -> Duration? {
+        Self.percentile(percent, of: recent.compactMap(\.roundTrip).sorted())
+    }
 
-    /// Returns the response time that `percent` of them do not exceed (nearest rank); `nil` without one.
-    package func responsePercentile(_ percent: Int) -> Duration? { Self.percentile(percent, of: responseTimes) }
+    /// Returns the response times that these parts of them do not exceed, in percent (nearest rank); `nil` without one.
+    package func responsePercentiles(_ percents: [Int]) -> [Duration?] {
+        let sorted = responseTimes.sorted()
+        return percents.map { Self.percentile($0, of: sorted) }
+    }
 
     /// The median response time of the newest probes, at most ``recentLimit``; `nil` without one.
-    package var recentResponseMedian: Duration? { Self.percentile(50, of: responseTimes.suffix(Self.recentLimit)) }
+    package var recentResponseMedian: Duration? { Self.percentile(50, of: responseTimes.suffix(Self.recentLimit).sorted()) }
 
-    private static func percentile(_ percent: Int, of times: some Collection<Duration>) -> Duration? {
-        let sorted = times.sorted()
-        return sorted.isEmpty ? nil : sorted[max(0, (sorted.count * percent + 99) / 100 - 1)]
+    private static func percentile(_ percent: Int, of sorted: [Duration]) -> Duration? {
+        sorted.isEmpty ? nil : sorted[max(0, (sorted.count * percent + 99) / 100 - 1)]
     }
 
     /// The lost part of the packets, in thousandths; `nil` without a probe. It is 0 or 1000 only if none or all are lost.
@@ -150,9 +154,8 @@ package struct ProbeSummary: Hashable {
         }
         writer.key("response_ms")
         writer.object { writer in
-            writer.member("p50", milliseconds: target.responsePercentile(50))
-            writer.member("p95", milliseconds: target.responsePercentile(95))
-            writer.member("p99", milliseconds: target.responsePercentile(99))
+            let times = target.responsePercentiles([50, 95, 99])
+            for (name, time) in zip(["p50", "p95", "p99"] as [StaticString], times) { writer.member(name, milliseconds: time) }
         }
         writer.member(target.cause)
         TargetIdentity?.none.write(to: &writer)

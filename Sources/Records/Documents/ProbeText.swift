@@ -66,7 +66,7 @@ package struct ProbeText {
     package func summary(_ targets: [ProbeStatistics]) -> [String] {
         let hasResponseTimes = targets.contains(where: \.endpoint.hasOwnResponseTime)
         let heads = ["target", "sent", "ok", "loss", "min", "median", "max", "jitter"] + (hasResponseTimes ? ["response"] : [])
-        let rows = targets.map { cells($0) + (hasResponseTimes ? [Self.time($0.responsePercentile(50))] : []) }
+        let rows = targets.map { cells($0) + (hasResponseTimes ? [Self.time($0.responsePercentiles([50])[0])] : []) }
         let widths = heads.indices.map { column in
             ([heads] + rows).lazy.map { DisplayWidth.columns($0[column]) }.max() ?? 0
         }
