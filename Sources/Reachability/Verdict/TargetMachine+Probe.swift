@@ -86,6 +86,8 @@ extension TargetMachine {
         addresses = Array(inAttemptOrder(usable, last: lastAnswered).prefix(NameLimits.addresses))
         run.resolution = turn.now.elapsed(since: run.started)
         run.lookup = answer
+        // A slow name server is no silence of the target, which has half of a probe's time in any case.
+        run.deadline = max(run.deadline, turn.time.addingSaturated(probeTime / 2))
         ask(run, &turn)
     }
 

@@ -34,6 +34,8 @@ struct WebLimits: Hashable, Sendable {
     var lingerTime = second
     /// The time that the requests which are being answered have when the server stops.
     var drainTime = second / 2
+    /// The time that the tasks of connections have to end after that. One that does not is never resumed, and keeps its memory.
+    var taskTime = second / 2
     /// The time between two comments of a silent stream.
     var keepAliveTime = 15 * second
     /// The time between two checks of the times above, and of the memory of connections that have ended.

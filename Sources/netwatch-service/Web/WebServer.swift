@@ -118,7 +118,7 @@ final class WebServer: Sendable {
             loop.scheduleTask(in: .nanoseconds(drainTime)) { connections.closeAll() }
             return connections.drain(on: loop)
         }.wait()
-        _ = connections.tasks.wait(timeout: .now() + .nanoseconds(Int(drainTime)))
+        _ = connections.tasks.wait(timeout: .now() + .nanoseconds(Int(limits.taskTime)))
         try? group.syncShutdownGracefully()
     }
 }

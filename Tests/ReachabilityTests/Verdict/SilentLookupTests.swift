@@ -65,6 +65,14 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         expectEqual(target.machine.deadline, 5_950_000_000)
     }
 
+    @Test(arguments: [(1400, 3000), (1500, 3000), (1501, 3001), (2990, 4490)])
+    func `after a slow lookup, a connection has half of the deadline in any case`(resolved: Int64, end: Int64) throws {
+        var target = try named()
+        let answer = LookupAnswer(id: 1, addresses: [try #require(IPAddress("192.0.2.1"))], answeredBy: .dns)
+        expectEqual(target.at(resolved, .lookup(answer)), ["route? 192.0.2.1"])
+        expectEqual(target.machine.deadline, end * 1_000_000)
+    }
+
     @Test func `a gateway that answered queries before and does not now is the cause of a silent lookup`() throws {
         var target = try named()
         target.hostState = hop(.silent)

@@ -87,6 +87,9 @@ final class Site: Sendable {
                 if holdsReloads.withLock({ $0 }) { await withCheckedContinuation { load in held.withLock { $0.append(load) } } }
                 return outcome.withLock { $0 }
             }, isHealthy: { healthy.withLock { $0 } }, isReady: { true }, pages: pages)
+        // On a busy machine too: LeakSanitizer reports tasks that have not ended.
+        var limits = limits
+        limits.taskTime = 120 * WebLimits.second
         server = WebServer(content, limits: limits, names: ["box.example"])
         let listener = try ListeningSocket.tcp(ListenAddress("127.0.0.1:0"))
         port = try #require(listener.endpoint?.port)
