@@ -3,7 +3,16 @@
 /// Documents in YAML for tests.
 enum YAML {
     static func tree(_ text: String, file: String = "f.yaml") throws -> ConfigurationNode {
-        try YAMLDocument.parse(text) { .file(file, line: $0, column: $1) }
+        var problems: [ConfigurationProblem] = []
+        let tree = try Self.tree(text, &problems, file)
+        if let problem = problems.first { throw problem }
+        return tree
+    }
+
+    private static func tree(
+        _ text: String, _ problems: inout [ConfigurationProblem], _ file: String = "f.yaml"
+    ) throws -> ConfigurationNode {
+        try YAMLDocument.parse(text, &problems) { .file(file, line: $0, column: $1) }
     }
 
     /// Reads a configuration without errors.
@@ -17,9 +26,11 @@ enum YAML {
     static func problems(_ text: String) -> [String] { read(text).problems }
 
     private static func read(_ text: String) -> (Configuration, problems: [String]) {
-        var reader = ConfigurationReader()
         do {
-            let configuration = Configuration(try tree(text), &reader)
+            var problems: [ConfigurationProblem] = []
+            let tree = try Self.tree(text, &problems)
+            var reader = ConfigurationReader(problems: problems)
+            let configuration = Configuration(tree, &reader)
             return (configuration, reader.problems.map(\.description))
         } catch { return (Configuration(), ["\(error)"]) }
     }

@@ -167,13 +167,14 @@ extension ConfigurationReader {
                 group = Configuration.TargetGroup(name: name)
             } else {
                 let members = members(element, "groups", keys: ["name", "folded", "severity"])
-                guard let name = text(members["name"], "groups.name") else {
+                let name = text(members["name"], "groups.name")
+                group = Configuration.TargetGroup(name: name ?? "")
+                if let isFolded = flag(members["folded"], "groups.folded") { group.isFolded = isFolded }
+                group.severity = severity(members["severity"], "groups.severity")
+                guard name != nil else {
                     note(element.origin, "a group needs 'name'")
                     continue
                 }
-                group = Configuration.TargetGroup(name: name)
-                if let isFolded = flag(members["folded"], "groups.folded") { group.isFolded = isFolded }
-                group.severity = severity(members["severity"], "groups.severity")
             }
             if names.insert(group.name).inserted {
                 groups.append(group)

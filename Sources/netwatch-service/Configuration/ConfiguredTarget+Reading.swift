@@ -46,12 +46,16 @@ extension ConfigurationReader {
                 endpoint: endpoint, severity: context.severity, settings: context.probes, origin: node.origin)
         }
         let members = members(node, "targets", keys: Self.targetKeys)
-        guard let address = members["target"], address.content != .empty else {
+        let endpoint: Endpoint?
+        if let address = members["target"], address.content != .empty {
+            endpoint = value(address, "target", Self.endpoint)
+        } else {
             note(node.origin, "a target needs 'target', as in 'target: db.example:5432'")
-            return nil
+            endpoint = nil
         }
-        guard let endpoint = value(address, "target", Self.endpoint) else { return nil }
-        var target = ConfiguredTarget(endpoint: endpoint, settings: context.probes, origin: node.origin)
+        // Without one, the errors of the other keys are shown too.
+        guard let known = endpoint ?? Self.unknownEndpoint else { return nil }
+        var target = ConfiguredTarget(endpoint: known, settings: context.probes, origin: node.origin)
         target.id = value(members["id"], "id", Self.identifier)
         target.name = name(members["name"], "name")
         readMembership(members, context, into: &target)
@@ -65,8 +69,11 @@ extension ConfigurationReader {
         readTLS(members["tls"], into: &target)
         readRequest(members["http"], into: &target)
         readExpectation(members["expect"], into: &target)
-        return target
+        return endpoint == nil ? nil : target
     }
+
+    /// A target for which every key has a meaning.
+    private static let unknownEndpoint = try? Endpoint("https://target.invalid")
 
     private static func endpoint(_ text: String) throws -> Endpoint {
         let endpoint = try Endpoint(text)

@@ -105,7 +105,7 @@ struct ConfigurationSources {
             let text = try ConfigurationFile.text(path)
             loaded.files.append(path)
             loaded.fingerprint = [loaded.fingerprint, path.hashValue, text.hashValue].hashValue
-            return try YAMLDocument.parse(text) { .file(path, line: $0, column: $1) }
+            return try YAMLDocument.parse(text, &problems) { .file(path, line: $0, column: $1) }
         } catch {
             problems.append(error)
             return nil
@@ -124,7 +124,7 @@ struct ConfigurationSources {
                 return nil
             }
             do throws(ConfigurationProblem) {
-                let value = try YAMLDocument.parse(environment[name] ?? "") { _, _ in origin }
+                let value = try YAMLDocument.parse(environment[name] ?? "", &problems) { _, _ in origin }
                 return ConfigurationNode(value, at: keys.map(String.init))
             } catch {
                 problems.append(error)

@@ -9,17 +9,24 @@ enum YAMLDocument {
     ///
     /// - Parameters:
     ///   - text: the document; it may be empty.
+    ///   - problems: receives the errors after which the rest of the document can be read: keys that a map sets twice. The tree has the first value.
     ///   - origin: the place of a line and a column in it.
     /// - Returns: The tree.
     /// - Throws: ``ConfigurationProblem`` at the place of the error.
     static func parse(
-        _ text: String, origin: @escaping (_ line: Int, _ column: Int) -> ConfigurationOrigin
+        _ text: String, _ problems: inout [ConfigurationProblem],
+        origin: @escaping (_ line: Int, _ column: Int) -> ConfigurationOrigin
     ) throws(ConfigurationProblem) -> ConfigurationNode {
         var copy = text
-        let result = copy.withUTF8 { bytes -> Result<ConfigurationNode, ConfigurationProblem> in
+        let (result, repeated) = copy.withUTF8 {
+            bytes -> (Result<ConfigurationNode, ConfigurationProblem>, [ConfigurationProblem]) in
             var composer = Composer(events: YAMLEvents(bytes), origin: origin)
-            do throws(ConfigurationProblem) { return .success(try composer.document()) } catch { return .failure(error) }
+            do throws(ConfigurationProblem) {
+                let root = try composer.document()
+                return (.success(root), composer.problems)
+            } catch { return (.failure(error), composer.problems) }
         }
+        problems += repeated
         switch result {
         case .success(let root): return root
         case .failure(let problem): throw indentedByTab(problem, text) ?? problem
@@ -42,6 +49,8 @@ private struct Composer: ~Copyable {
     private let origin: (Int, Int) -> ConfigurationOrigin
     private var anchors: [String: Value] = [:]
     private var aliasedCount = 0
+    /// The keys that maps set twice.
+    private(set) var problems: [ConfigurationProblem] = []
 
     /// A value, the number of values in it, and the number of lists and maps that contain each other in it.
     private struct Value {
@@ -143,7 +152,7 @@ private struct Composer: ~Copyable {
             let keyPlace = self.place(first)
             switch first.event {
             case .mapEnd:
-                if let problem = Self.problem(ofRepeated: repeated) { throw problem }
+                if let problem = Self.problem(ofRepeated: repeated) { problems.append(problem) }
                 map.node = ConfigurationNode(.map(members), place)
                 return map
             case .scalar(let key, _):
@@ -152,9 +161,13 @@ private struct Composer: ~Copyable {
                     anchors[anchor] = Value(node: ConfigurationNode(.scalar(key), keyPlace))
                 }
                 let element = try value(try next(), depth: depth + 1)
-                if let earlier = keys.updateValue(keyPlace, forKey: key) { repeated.append((key, earlier)) }
-                members.append(ConfigurationNode.Member(key: key, origin: keyPlace, value: element.node))
                 map.add(element)
+                if let earlier = keys[key] {
+                    repeated.append((key, earlier))
+                    continue
+                }
+                keys[key] = keyPlace
+                members.append(ConfigurationNode.Member(key: key, origin: keyPlace, value: element.node))
             default: throw Problem(keyPlace, "a key must be a single value, and no alias")
             }
         }

@@ -256,6 +256,35 @@ import Testing
         expectEqual(YAML.problems(text), [problem])
     }
 
+    @Test func `all errors of a target are shown, also if its text is none, and those beside a key that is set twice`() {
+        let text = """
+            interval: soon
+            interval: 5s
+            groups:
+              - {folded: perhaps}
+            targets:
+              - target: "no port"
+                id: "a b"
+                interval: never
+                tls: {certificate_days: many}
+                http: {redirects: maybe}
+                expect: {status: all}
+              - name: db
+                severity: high
+            """
+        let places = YAML.problems(text).map { $0.split(separator: " ").prefix(3).joined(separator: " ") }
+        expectEqual(
+            places,
+            [
+                "f.yaml:1:1: set twice", "f.yaml:1:11: interval 'soon':", "f.yaml:4:5: a group",
+                "f.yaml:4:14: groups.folded 'perhaps':",
+                "f.yaml:6:13: target 'no", "f.yaml:7:9: id 'a", "f.yaml:8:15: interval 'never':",
+                "f.yaml:9:29: tls.certificate_days 'many':", "f.yaml:10:23: http.redirects 'maybe':",
+                "f.yaml:11:22: expect.status: 'all'",
+                "f.yaml:12:5: a target", "f.yaml:13:15: severity 'high':",
+            ])
+    }
+
     @Test(arguments: [
         ("db", "target 'db': port: is missing; write db:PORT"),
         ("\"http://bob:secret@h/\"", "target 'http://bob:***@h/': host: a user name or password in a URL is not accepted"),
