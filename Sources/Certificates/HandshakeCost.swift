@@ -39,7 +39,8 @@ enum HandshakeCost {
             return "chooses a Diffie-Hellman group of \(group) bits, and the limit is \(netwatch_tls_maximum_group_bits)"
         case SSL_R_EXCESSIVE_MESSAGE_SIZE:
             let limit = netwatch_tls_maximum_certificate_bytes / 1024
-            return "sends a message of the handshake that is too long; the limit for certificates is \(limit) KiB"
+            return
+                "sends a message of the handshake that is too long; the limit is \(limit) KiB for certificates, and 16 KiB for others"
         default: return nil
         }
     }

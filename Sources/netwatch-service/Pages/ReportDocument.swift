@@ -194,7 +194,8 @@ struct ReportDocument: Hashable, Sendable {
         var outages = target.worst.prefix(shownOutages).map { incident in
             let length = incident.ended.map { $0.milliseconds - incident.began.milliseconds }
             let text = length.map { TimeSpan.rough(.milliseconds($0)) } ?? "open"
-            return "  \(Timestamp.text(incident.began))  \(text)  \(incident.cause)"
+            let kind = incident.kind == .flapping ? "flapping  " : ""
+            return "  \(Timestamp.text(incident.began))  \(text)  \(kind)\(incident.cause)"
         }
         let hidden = target.outages - outages.count
         if hidden > 0 {

@@ -121,7 +121,8 @@ import Testing
         try #require(long.derBytes.count > 32 << 10)
         let result = try handshake(long)
         expectEqual(
-            refusal(result), "sends a message of the handshake that is too long; the limit for certificates is 32 KiB")
+            refusal(result),
+            "sends a message of the handshake that is too long; the limit is 32 KiB for certificates, and 16 KiB for others")
         expectNil(result.client.facts.certificate)
     }
 

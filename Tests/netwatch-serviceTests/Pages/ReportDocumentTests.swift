@@ -40,6 +40,20 @@ import Testing
         if line != nil { expectEqual(last?.hasSuffix("; 'netwatch history --target a:1' lists all"), true) }
     }
 
+    @Test func `the text says which outages are flapping`() {
+        var target = Self.target("a:1", .up)
+        target.worst = [Incident.Kind.flapping, .fault].map { kind in
+            PageSamples.incident(
+                "\(kind)", .server, .init(.target, "a:1"), PageSamples.refused, ["a:1"], kind: kind, from: 0, to: 1_000
+            ).incident
+        }
+        target.outages = 2
+        let report = ReportDocument(
+            moment: PageSamples.moment(), period: 0..<2_000, source: TestHistory.source, timeZone: "UTC", targets: [target])
+        let lines = String(decoding: HistoryFormat.text.bytes(report), as: UTF8.self).split(separator: "\n").suffix(2)
+        expectEqual(lines.map { $0.contains("  flapping  ") }, [true, false])
+    }
+
     @Test func `a report has the percentiles of response times as text, JSON and CSV`() {
         var target = Self.target("a:1", .up)
         for value in 1...200 { target.summary.add(Sample(time: 0, state: .up, roundTrip: 10, responseTime: UInt32(value * 100))) }
