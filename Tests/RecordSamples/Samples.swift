@@ -72,12 +72,15 @@ package enum Samples {
         initial: Bool = false, at seconds: Double = 1
     ) -> MonitorEvent {
         let isUp = state == .up
+        var phases = PhaseTimes()
+        if isUp { phases[.connect] = .microseconds(1300) }
         return .server(
             TargetID(number),
             ServerUpdate(
                 endpoint: endpoint(text), state: state, cause: cause, pending: pending, since: moment(seconds),
                 address: state == .unknown ? nil : address("192.0.2.9"), interface: state == .unknown ? nil : eth0,
-                roundTrip: isUp ? .microseconds(1250) : nil, responseTime: isUp ? .microseconds(1300) : nil, isInitial: initial,
+                roundTrip: isUp ? .microseconds(1250) : nil, responseTime: isUp ? .microseconds(1300) : nil, phases: phases,
+                isInitial: initial,
                 moment: moment(seconds)
             ))
     }

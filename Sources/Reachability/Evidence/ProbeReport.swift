@@ -64,13 +64,11 @@ package struct ProbeReport: Hashable, Sendable {
     package var certificateEnd: Int64? { endpoint.scheme.usesTLS ? levels?.tls?.expiration : nil }
 }
 
-/// A phase of a probe. The response time is the sum of all but the name's resolution.
-package enum ProbePhase: String, Hashable, Sendable, CaseIterable {
-    case resolution = "dns"
-    case connect
-    case handshake = "tls"
-    case firstByte = "first_byte"
-    case transfer
+extension PhaseTimes {
+    package init(_ report: ProbeReport) {
+        self.init()
+        for phase in ProbePhase.allCases { self[phase] = report.duration(of: phase) }
+    }
 }
 
 extension ProbeReport {

@@ -36,6 +36,8 @@ public struct ServerUpdate: Hashable, Sendable {
     public var responseTime: Duration? {
         values.value.responseNanoseconds < 0 ? nil : .nanoseconds(values.value.responseNanoseconds)
     }
+    /// The phases of that time, and the resolution of the name.
+    package var phases: PhaseTimes { values.value.phases }
     /// The time at which the server's certificate expires, or another one with which it was verified, if that is earlier; `nil` if no
     /// handshake has shown it, and for targets without TLS.
     public var certificateExpiration: Date? { certificateEnd.map { Date(timeIntervalSince1970: Double($0)) } }
@@ -65,6 +67,7 @@ public struct ServerUpdate: Hashable, Sendable {
         let roundTripNanoseconds: Int64
         /// -1 for `nil`.
         let responseNanoseconds: Int64
+        let phases: PhaseTimes
         /// `.min` for `nil`.
         let certificateEnd: Int64
         // After the other values, because values are aligned to their own size.
@@ -80,7 +83,8 @@ public struct ServerUpdate: Hashable, Sendable {
     package init(
         endpoint: Endpoint, state: ServerState, cause: Cause?, pending: Cause? = nil, failingSince: Moment? = nil, since: Moment,
         address: IPAddress?, interface: NetworkInterface?, roundTrip: Duration?, responseTime: Duration? = nil,
-        certificateEnd: Int64? = nil, isFlapping: Bool = false, isPaused: Bool = false, isInitial: Bool, moment: Moment
+        phases: PhaseTimes = PhaseTimes(), certificateEnd: Int64? = nil, isFlapping: Bool = false, isPaused: Bool = false,
+        isInitial: Bool, moment: Moment
     ) {
         values = Boxed(
             Values(
@@ -89,7 +93,8 @@ public struct ServerUpdate: Hashable, Sendable {
                 failingMonotonic: failingSince?.monotonicNanoseconds,
                 roundTripNanoseconds: roundTrip.map { max(0, $0.saturatingNanoseconds) } ?? -1,
                 responseNanoseconds: responseTime.map { max(0, $0.saturatingNanoseconds) } ?? -1,
-                certificateEnd: certificateEnd ?? .min, isFlapping: isFlapping, isPaused: isPaused, isInitial: isInitial,
+                phases: phases, certificateEnd: certificateEnd ?? .min, isFlapping: isFlapping, isPaused: isPaused,
+                isInitial: isInitial,
                 state: state))
     }
 
@@ -139,16 +144,20 @@ public struct ServerUpdate: Hashable, Sendable {
     public var instant: ContinuousClock.Instant { moment.instant }
 
     package func asInitial() -> ServerUpdate {
-        isInitial ? self : with(roundTrip: roundTrip, responseTime: responseTime, certificateEnd: certificateEnd, isInitial: true)
+        isInitial
+            ? self
+            : with(
+                roundTrip: roundTrip, responseTime: responseTime, phases: phases, certificateEnd: certificateEnd, isInitial: true)
     }
 
     /// Returns the update with the times and the certificate of a later probe.
     package func with(
-        roundTrip: Duration?, responseTime: Duration?, certificateEnd: Int64?, isInitial: Bool
+        roundTrip: Duration?, responseTime: Duration?, phases: PhaseTimes, certificateEnd: Int64?, isInitial: Bool
     ) -> ServerUpdate {
         ServerUpdate(
             endpoint: endpoint, state: state, cause: cause, pending: pending, failingSince: failingSince, since: stateMoment,
             address: address, interface: interface, roundTrip: roundTrip, responseTime: responseTime,
-            certificateEnd: certificateEnd, isFlapping: isFlapping, isPaused: isPaused, isInitial: isInitial, moment: moment)
+            phases: phases, certificateEnd: certificateEnd, isFlapping: isFlapping, isPaused: isPaused, isInitial: isInitial,
+            moment: moment)
     }
 }

@@ -183,7 +183,7 @@ extension TargetMachine {
             run, nil, Place(address: address, interface: route.interface, roundTrip: measured),
             lost: retransmissions + lostPackets(race, beside: attempt, measured, turn), &turn)
         let responseTime = report.responseTime
-        place.responseNanoseconds = responseTime?.saturatingNanoseconds
+        (place.responseNanoseconds, place.phases) = (responseTime?.saturatingNanoseconds, PhaseTimes(report))
         // What was lost before a recovery belongs to the outage.
         let lost = verdict.isFailing ? 0 : retransmissions + lostAttempts(race, before: attempt)
         recordQuality(place.roundTrip, responseTime, lost: lost)

@@ -138,7 +138,8 @@ extension TargetMachine {
             endpoint: endpoint, state: verdict.state, cause: verdict.cause, pending: verdict.pending, failingSince: failing,
             since: published.flatMap { $0.state == verdict.state ? $0.stateMoment : nil } ?? turn.now, address: place.address,
             interface: interface, roundTrip: place.roundTrip,
-            responseTime: place.responseNanoseconds.map { .nanoseconds($0) }, certificateEnd: certificateEnd,
+            responseTime: place.responseNanoseconds.map { .nanoseconds($0) }, phases: place.phases,
+            certificateEnd: certificateEnd,
             isFlapping: flaps.isFlapping, isPaused: isPaused,
             isInitial: isInitial, moment: turn.now)
         published = update

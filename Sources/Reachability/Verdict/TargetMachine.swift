@@ -143,6 +143,7 @@ package struct TargetMachine: Sendable {
         var roundTrip: Duration?
         /// ``ProbeReport/responseTime``.
         var responseNanoseconds: Int64?
+        var phases = PhaseTimes()
     }
 
     package let id: TargetID

@@ -106,6 +106,7 @@ extension Schema {
             ("since", .date("The time since which the status holds")),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),
             ("response_ms", .nullable(.number(responseTime))),
+            ("phases_ms", phases),
             ("certificate_days_left", certificateDaysLeft),
             ("address", .nullable(.text(""))),
             ("family", .nullable(.integer("4 or 6"))),
@@ -123,17 +124,21 @@ extension Schema {
     }
 
     private static var probe: Members {
-        let phases: Members = ProbePhase.allCases.map { ($0.rawValue, .nullable(.number("Milliseconds"))) }
-        return [
+        [
+
             ("target", .text("The target as the user wrote it")),
             ("ok", .flag("")),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),
             ("response_ms", .nullable(.number("\(responseTime): the sum of the phases without dns; null if the probe failed"))),
             ("address", .nullable(.text(""))),
-            ("phases_ms", .object(phases)),
+            ("phases_ms", phases),
             ("certificate_days_left", certificateDaysLeft),
             ("cause", .nullable(.reference("cause"))),
         ] + identity
+    }
+
+    private static var phases: Node {
+        .object(ProbePhase.allCases.map { ($0.rawValue, .nullable(.number("Milliseconds"))) })
     }
 
     private static let responseTime = "From the start of the connection to the complete answer, milliseconds"

@@ -126,6 +126,7 @@ package struct RecordEncoder {
         writer.member("since", Timestamp.text(update.stateMoment))
         writer.member("rtt_ms", milliseconds: update.roundTrip)
         writer.member("response_ms", milliseconds: update.responseTime)
+        write(phases: { update.phases[$0] }, to: &writer)
         writer.member("certificate_days_left", update.certificateDaysLeft(at: moment ?? update.moment))
         writer.member("address", update.address?.description)
         writer.member("family", update.address?.family.rawValue)
@@ -152,17 +153,22 @@ package struct RecordEncoder {
         writer.member("rtt_ms", milliseconds: report.roundTrip)
         writer.member("response_ms", milliseconds: report.responseTime)
         writer.member("address", report.address?.description)
-        writer.key("phases_ms")
-        writer.object { writer in
-            for phase in ProbePhase.allCases {
-                writer.key(text: phase.rawValue)
-                writer.milliseconds(report.duration(of: phase))
-            }
-        }
+        write(phases: report.duration, to: &writer)
         writer.member(
             "certificate_days_left", report.certificateEnd.map { CertificateValidity.daysLeft(until: $0, at: report.moment) })
         writer.member(report.cause)
         identity.write(to: &writer)
+    }
+
+    /// Writes the member `phases_ms`.
+    private static func write(phases time: (ProbePhase) -> Duration?, to writer: inout JSONWriter) {
+        writer.key("phases_ms")
+        writer.object { writer in
+            for phase in ProbePhase.allCases {
+                writer.key(text: phase.rawValue)
+                writer.milliseconds(time(phase))
+            }
+        }
     }
 
     /// Writes the keys of an `incident` record, without the keys that every record has.

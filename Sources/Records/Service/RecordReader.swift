@@ -244,6 +244,7 @@ private struct Keys: Decodable {
     var since: String?
     var rtt_ms: Double?
     var response_ms: Double?
+    var phases_ms: [String: Double?]?
     var certificate_days_left: Int?
     var address: String?
     var interface_type: String?
@@ -282,8 +283,14 @@ private struct Keys: Decodable {
             pending: isPending ? shared.cause?.cause : nil, since: since.map(clock.moment) ?? clock.now,
             address: address.flatMap { IPAddress($0) }, interface: interface,
             roundTrip: rtt_ms.map(Self.duration), responseTime: response_ms.map(Self.duration),
-            certificateEnd: certificate_days_left.map { CertificateValidity.end(daysLeft: $0, at: clock.now) },
+            phases: phases, certificateEnd: certificate_days_left.map { CertificateValidity.end(daysLeft: $0, at: clock.now) },
             isFlapping: flapping ?? false, isPaused: paused ?? false, isInitial: initial ?? false, moment: clock.now)
+    }
+
+    private var phases: PhaseTimes {
+        var times = PhaseTimes()
+        for phase in ProbePhase.allCases { times[phase] = (phases_ms?[phase.rawValue] ?? nil).map(Self.duration) }
+        return times
     }
 
     private static func duration(_ milliseconds: Double) -> Duration {

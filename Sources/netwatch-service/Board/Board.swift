@@ -104,13 +104,15 @@ struct MeasuredTimes: Hashable, Sendable {
     /// The last measured round trip, and the response time of the last successful probe, in units of a ``Sample``; `nil` before the first.
     var roundTrip: UInt32?
     var responseTime: UInt32?
+    /// The phases of that time.
+    var phases: PhaseTimes?
     /// The end of the certificate's validity in the last handshake, in seconds since 1970; `nil` if it is not known.
     var certificateEnd: Int64?
 
     /// Includes a result.
     mutating func add(_ result: HistoryRecorder.Result) {
         if result.roundTrip != nil, result.isRoundTripMeasured { roundTrip = result.roundTrip }
-        responseTime = result.responseTime ?? responseTime
+        if let time = result.responseTime { (responseTime, phases) = (time, result.phases) }
         certificateEnd = result.certificateEnd ?? certificateEnd
     }
 }
@@ -123,6 +125,7 @@ extension BoardTarget {
         return update.with(
             roundTrip: answers ? measured.roundTrip.map(Sample.duration) ?? update.roundTrip : update.roundTrip,
             responseTime: answers ? measured.responseTime.map(Sample.duration) ?? update.responseTime : update.responseTime,
+            phases: answers ? measured.phases ?? update.phases : update.phases,
             certificateEnd: measured.certificateEnd ?? update.certificateEnd, isInitial: update.isInitial)
     }
 }

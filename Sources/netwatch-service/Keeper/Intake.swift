@@ -107,6 +107,7 @@ extension Intake.State {
             HistoryRecorder.Result(
                 target: id.number, state: id.number < states.count ? states[id.number] : .unknown, roundTrip: roundTrip,
                 isRoundTripMeasured: report.roundTrip != nil, responseTime: report.responseTime.map(units),
+                phases: PhaseTimes(report),
                 certificateEnd: report.certificateEnd,
                 time: report.moment.wallClockNanoseconds / 1_000_000))
     }

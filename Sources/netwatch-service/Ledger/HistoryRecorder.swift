@@ -1,4 +1,5 @@
 import Pacing
+import Reachability
 
 /// The translation of results, changes and readings of the clocks into the events of the history.
 ///
@@ -16,6 +17,8 @@ struct HistoryRecorder: Sendable {
         var isRoundTripMeasured = true
         /// The response time in units of a ``Sample``; `nil` if the probe failed.
         var responseTime: UInt32?
+        /// The phases of that time. They are not recorded.
+        var phases = PhaseTimes()
         /// The end of the certificate's validity in seconds since 1970; `nil` if the probe has shown none. It is not recorded.
         var certificateEnd: Int64?
         /// The wall clock in milliseconds since 1970.

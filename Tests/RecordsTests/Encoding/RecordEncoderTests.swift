@@ -45,6 +45,7 @@ import Testing
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
             + #""status":"up","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":1.25,"response_ms":1.3,"#
+            + #""phases_ms":{"dns":null,"connect":1.3,"tls":null,"first_byte":null,"transfer":null},"#
             + #""certificate_days_left":null,"address":"192.0.2.9","family":4,"#
             + #""interface":"eth0","interface_type":"wired","id":null,"name":null,"group":null,"labels":null,"pending":false,"flapping":false,"paused":false,"initial":false}"#
         expectEqual(Samples.text(Samples.server()), expected)
@@ -61,6 +62,7 @@ import Testing
         let expected =
             #"{"v":1,"seq":1,"ts":"2026-08-02T12:00:01.000Z","mono_ns":6000000000,"type":"target","target":"192.0.2.9:22","#
             + #""status":"unknown","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":null,"response_ms":null,"#
+            + #""phases_ms":{"dns":null,"connect":null,"tls":null,"first_byte":null,"transfer":null},"#
             + #""certificate_days_left":null,"address":null,"family":null,"#
             + #""interface":null,"interface_type":null,"id":null,"name":null,"group":null,"labels":null,"pending":false,"flapping":false,"paused":false,"initial":true}"#
         expectEqual(Samples.text(Samples.server(0, "192.0.2.9:22", .unknown, initial: true)), expected)
@@ -125,7 +127,8 @@ import Testing
             "dns_servers", "expensive", "constrained", "gateways", "interfaces", "cause", "reasons", "suppressed", "consistent",
         ],
         .target: [
-            "target", "status", "cause", "since", "rtt_ms", "response_ms", "certificate_days_left", "address", "family",
+            "target", "status", "cause", "since", "rtt_ms", "response_ms", "phases_ms", "certificate_days_left", "address",
+            "family",
             "interface",
             "interface_type", "id", "name",
             "group",

@@ -112,18 +112,24 @@ import Testing
             .init(target: 0, state: .up, roundTrip: 3_000, responseTime: 9_000, certificateEnd: 1_795_694_587, time: 0))
         #expect(target.current.roundTrip == .milliseconds(30) && target.current.responseTime == .milliseconds(90))
         expectEqual(target.current.certificateDaysLeft(at: PageSamples.moment()), 1)
+        var phases = PhaseTimes()
+        (phases[.connect], phases[.transfer]) = (.milliseconds(31), .microseconds(500))
         // A retransmission prevents the measurement of the round trip.
         target.measured.add(
             .init(target: 0, state: .up, roundTrip: 100_000, isRoundTripMeasured: false, responseTime: 110_000, time: 0))
         #expect(target.current.roundTrip == .milliseconds(30) && target.current.responseTime == .milliseconds(1_100))
-        target.measured.add(.init(target: 0, state: .up, roundTrip: 3_000, responseTime: 9_000, time: 0))
+        target.measured.add(
+            .init(target: 0, state: .up, roundTrip: 3_000, responseTime: 9_000, phases: phases, time: 0))
         // A failed probe has none of them.
         target.measured.add(.init(target: 0, state: .up, time: 0))
         #expect(target.current.responseTime == .milliseconds(90) && target.current.certificateEnd == 1_795_694_587)
         var writer = JSONWriter()
         target.write(seq: 3, at: PageSamples.moment(), to: &writer)
         let record = PageSamples.text(writer.bytes)
-        #expect(record.contains(#""rtt_ms":30,"response_ms":90,"certificate_days_left":1,"#), "\(record)")
+        #expect(
+            record.contains(
+                #""rtt_ms":30,"response_ms":90,"phases_ms":{"dns":null,"connect":31,"tls":null,"first_byte":null,"transfer":0.5},"#
+            ), "\(record)")
     }
 
     @Test(arguments: [
