@@ -101,14 +101,20 @@ struct IncidentBook: Sendable {
             if causes[index].count <= 0 { causes.remove(at: index) }
         }
 
-        /// Chooses the cause of most members. An earlier choice stays until another cause has more members.
+        /// Chooses the cause of most members, among those that explain the component. An earlier choice stays until another cause has more members.
         mutating func choosePresent() {
             guard var best = causes.first else { return }
-            for cause in causes where cause.count > best.count || cause.count == best.count && cause.key == present.key {
-                best = cause
+            for cause in causes.dropFirst() {
+                let (one, other) = (explains(cause.key), explains(best.key))
+                let isMore = cause.count > best.count || cause.count == best.count && cause.key == present.key
+                if one != other ? one : isMore { best = cause }
             }
+            guard explains(best.key) || !explains(present.key) else { return }
             present = (best.key, best.cause)
         }
+
+        /// Whether a cause explains the fault of the component. Names that are not resolved behind a silent gateway do not.
+        private func explains(_ cause: CauseKey) -> Bool { cause.layer != .dns || key.subject.kind != .gateway }
     }
 
     private struct Member: Sendable {

@@ -162,6 +162,21 @@ private let second = IncidentTranscript.second
         expectEqual(t.take().map { "\($0.state) \($0.cause.code) ×\($0.targetCount)" }, ["over gateway-silent ×10"])
     }
 
+    @Test func `names that are not resolved do not name the cause of a gateway's incident, however many they are`() {
+        var t = T()
+        let unresolved = T.cause(.dns, .resolverSilent, ["gateway": "192.0.2.1", "name": "one.example"])
+        for number in 0..<4 { t.fail(number, unresolved) }
+        t.fail(4, T.severalNetworks)
+        expectEqual(
+            t.take().map { "\($0.subject) \($0.cause.code) ×\($0.targetCount)" }, ["gateway 192.0.2.1 upstream-silent ×5"])
+        // Alone, each has an incident of its own.
+        t.succeed(4)
+        t.now = 2 * second
+        for number in 0..<4 { try? t.probe(number) }
+        let own = Array(repeating: "open resolver-silent", count: 4)
+        expectEqual(t.take().map { "\($0.state) \($0.cause.code)" }.sorted(), own + ["over upstream-silent"])
+    }
+
     @Test func `the last targets of an incident give it another cause if theirs changes`() {
         var t = T()
         for number in 0..<5 { t.fail(number, T.hop("192.0.2.1")) }
