@@ -566,9 +566,10 @@ struct IncidentBook: Sendable {
     private mutating func assign(_ place: Int, isAtFault: Bool? = nil, at now: Moment) {
         guard let member = members[place], !member.isPresumed || member.suspects != nil else { return }
         let former = member.slot < 0 ? nil : entries[member.slot]?.key
-        let suspect = member.suspects.map { suspects in
-            suspects.shared.first { $0.isProved || accused[$0.subject]?.isAtFault == true } ?? suspects.last
-        }
+        let suspect =
+            member.suspects.map { suspects in
+                suspects.shared.first { $0.isProved || accused[$0.subject]?.isAtFault == true } ?? suspects.last
+            } ?? flappingComponent(of: member)
         let subject = suspect?.subject ?? .init(.target, member.endpoint?.text)
         let key = Key(subject: subject, kind: member.isFlapping ? .flapping : .fault)
         if let former, key.kind == .flapping, former.kind == .flapping, former.subject != subject,
@@ -602,6 +603,12 @@ struct IncidentBook: Sendable {
         members[place]?.slot = slot
         members[place]?.counted = cause
         schedule(place)
+    }
+
+    /// Returns the component that the last failure of a flapping target that is up has proved to be at fault; `nil` if there is none.
+    private func flappingComponent(of member: Member) -> IncidentSuspects.Suspect? {
+        guard member.isFlapping, let endpoint = member.endpoint else { return nil }
+        return IncidentSuspects(member.cause, of: endpoint, .unreachable).shared.first { $0.isProved }
     }
 
     private mutating func enter(_ key: Key, _ place: Int, _ cause: CauseKey) -> Int {

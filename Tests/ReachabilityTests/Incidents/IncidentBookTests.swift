@@ -495,6 +495,19 @@ private let second = IncidentTranscript.second
         expectEqual(t.published(), ["over 1 flapping target a0:1 ×1"])
     }
 
+    @Test func `targets that begin to flap when their gateway recovers are its incident, and those of other faults their own`() {
+        var t = T()
+        for number in 0..<5 { t.miss(number, T.severalNetworks) }
+        t.miss(5, T.refused)
+        for number in 0..<6 { t.succeed(number, flapping: true) }
+        expectEqual(t.published(), ["open 1 flapping gateway 192.0.2.1 ×5", "open 2 flapping target a5:1 ×1"])
+        for number in 0..<5 { t.fail(number, T.severalNetworks, flapping: true) }
+        for number in 0..<5 { t.succeed(number, flapping: true) }
+        expectEmpty(t.advance(by: 5))
+        for number in 0..<6 { t.succeed(number) }
+        expectEqual(t.published(), ["over 1 flapping gateway 192.0.2.1 ×5", "over 2 flapping target a5:1 ×1"])
+    }
+
     @Test func `targets behind a flapping gateway are one flapping incident of the gateway`() {
         var t = T()
         for number in 0..<20 { t.succeed(number, flapping: true) }
