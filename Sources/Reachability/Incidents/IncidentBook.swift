@@ -12,8 +12,8 @@ internal import Pacing
 ///
 /// - Each failing target is a member of one incident: that of the nearest component that is at fault (``IncidentSuspects``). A component
 ///   whose fault no cause proves is at fault by what several targets show: a host if two of its targets are silent and none has answered
-///   since they are (a target that is up by a probe from before says nothing), a resolver if names of two domains fail since it last resolved one, a router if it cannot reach two hosts, and a gateway if the
-///   cause of any target proves it.
+///   since they are (a target that is up by a probe from before says nothing), a resolver if names of two domains fail since it last
+///   resolved one, a router if it cannot reach two hosts, and a gateway if the cause of any target proves it.
 /// - When a component becomes at fault, its members leave the incidents of components that are farther away. An incident that loses its
 ///   last member so is merged: it ends, and names the other one. When a component is no longer at fault, members that still fail belong
 ///   to the next one, from the time of their own first failure. It opens after another `openAfter`, and not before a probe of theirs
@@ -21,8 +21,9 @@ internal import Pacing
 /// - A component at fault stays so if a target that shows it is removed or receives other settings: nothing has refuted it.
 /// - A target that is down in an open incident of its own, or of its host, stays there if its name is no longer resolved: the resolver
 ///   does not explain an earlier failure.
-/// - A flapping target is a member of an incident of the kind `flapping`, whether it fails now or not. It leaves it for a nearer
-///   component only, so that one flapping gateway is one incident. ``outageLength`` failures in a row are no flapping: they are an outage.
+/// - A flapping target is a member of an incident of the kind `flapping`, whether it fails now or not: that of the component which its
+///   last failure proves to be at fault, else its own. It leaves it for a nearer component only, so that one flapping gateway is one
+///   incident. ``outageLength`` failures in a row are no flapping: they are an outage.
 /// - Incidents of an earlier process continue (``restore(_:at:)``): their targets are presumed to fail until their first result.
 /// - ``take(at:)`` returns what is to be published. An incident that ends before it has opened is not published.
 ///
