@@ -162,7 +162,7 @@ struct ProgramInHostTests {
         let scratch = try ScratchDirectory()
         let (log, gate) = (scratch.file("log"), scratch.file("gate"))
         expectEqual(mkfifo(gate, 0o600), 0)
-        // Each hook ends when it can read a line. The writer of the former line may still have the pipe open, and then there is none.
+        // A hook ends once it has read a line of its own. If the writer of the line before still has the pipe open, it finds none, and tries again.
         let hook =
             "echo \"$NETWATCH_TYPE $NETWATCH_STATUS $NETWATCH_INTERFACE $NETWATCH_CAUSE +$NETWATCH_SUPERSEDED\" >> \(log); until read w < \(gate); do :; done"
         let program = try netwatch("watch", "--json", "--exec", hook, host: network.host)

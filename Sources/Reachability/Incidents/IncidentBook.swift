@@ -104,13 +104,12 @@ struct IncidentBook: Sendable {
 
         /// Chooses the cause of most members, among those that explain the component. An earlier choice stays until another cause has more members.
         mutating func choosePresent() {
-            guard var best = causes.first else { return }
-            for cause in causes.dropFirst() {
-                let (one, other) = (explains(cause.key), explains(best.key))
-                let isMore = cause.count > best.count || cause.count == best.count && cause.key == present.key
-                if one != other ? one : isMore { best = cause }
+            func rank(_ key: CauseKey, _ count: Int) -> (Int, Int, Int) {
+                (explains(key) ? 1 : 0, count, key == present.key ? 1 : 0)
             }
-            guard explains(best.key) || !explains(present.key) else { return }
+            guard let best = causes.max(by: { rank($0.key, $0.count) < rank($1.key, $1.count) }),
+                explains(best.key) || !explains(present.key)
+            else { return }
             present = (best.key, best.cause)
         }
 

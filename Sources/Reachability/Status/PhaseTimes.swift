@@ -19,7 +19,7 @@ package struct PhaseTimes: Hashable, Sendable {
     private var firstByte = none
     private var transfer = none
 
-    /// Creates times of which none is known.
+    /// Creates the times of a probe that has reached no phase.
     package init() {}
 
     /// The time of a phase; `nil` if the probe did not reach it.

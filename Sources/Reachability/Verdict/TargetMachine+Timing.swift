@@ -35,7 +35,7 @@ extension TargetMachine {
             isSurveying: survey?.running != nil, followsEveryChange: followsEveryChange)
     }
 
-    mutating func dueBesideProbe() -> Int64? { deadlineBesideProbe }
+    mutating func dueBesideProbe() -> Int64? { dueBeside == .max ? nil : dueBeside }
 
     /// The budget from which the target's probes take their bytes; `nil` for none.
     mutating func budgetKey() -> MeteredBudgets.Key? {

@@ -334,11 +334,8 @@ package struct TargetMachine: Sendable {
     /// The time of the next probe in nanoseconds; `nil` for none.
     private var nextProbe: Int64? { schedule.next.map { max($0, pausedUntil) } }
 
-    /// ``deadline`` of a target whose probe is due and has to wait: only checks and attempts to further addresses continue.
-    var deadlineBesideProbe: Int64? { dueBeside == .max ? nil : dueBeside }
-
-    /// The same; `.max` for never.
-    private var dueBeside: Int64 {
+    /// ``deadline`` of a target whose probe is due and has to wait, `.max` for never: only checks and attempts to further addresses continue.
+    var dueBeside: Int64 {
         min(min(pathNewsDue, surveyDue), min(recheckDue ?? .max, retryDue ?? .max), check?.until ?? .max)
     }
 

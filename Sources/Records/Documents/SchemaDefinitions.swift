@@ -125,7 +125,6 @@ extension Schema {
 
     private static var probe: Members {
         [
-
             ("target", .text("The target as the user wrote it")),
             ("ok", .flag("")),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),

@@ -72,7 +72,7 @@ extension ConfigurationReader {
         return endpoint == nil ? nil : target
     }
 
-    /// A target for which every key has a meaning.
+    /// Takes the place of a target whose text is not valid, so that its other keys are checked. All of them apply to https.
     private static let unknownEndpoint = try? Endpoint("https://target.invalid")
 
     private static func endpoint(_ text: String) throws -> Endpoint {

@@ -256,7 +256,7 @@ import Testing
         expectEqual(YAML.problems(text), [problem])
     }
 
-    @Test func `all errors of a target are shown, also if its text is none, and those beside a key that is set twice`() {
+    @Test func `a file with a repeated key and a target without a valid text still shows all other errors`() {
         let text = """
             interval: soon
             interval: 5s
