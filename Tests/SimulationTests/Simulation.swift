@@ -34,6 +34,9 @@ struct Simulation {
     /// The families for which a path was published.
     private var families: Set<IPAddress.Family> = []
     private var incidents: [String: Incident] = [:]
+    /// The failing targets whose incident has ended, with the time of its end in nanoseconds. Most of them recover with its component, so that the next
+    /// incident waits for a failed probe that began since then.
+    private var recovering: [TargetID: Int64] = [:]
     private var mirror = Kernel.Snapshot()
     /// All inputs of the machine. ``emitted`` has its events.
     private(set) var recording: [RecordedInput] = []
@@ -245,11 +248,16 @@ struct Simulation {
             let needsCause = update.state != .up && update.state != .unknown
             if needsCause != (update.cause != nil) { throw Violation(description: "\(update.state) with \(update.cause as Any)") }
             published[id] = update
-        case .probe(let id, _):
+            if update.cause == nil { recovering[id] = nil }
+        case .probe(let id, let report):
             if removed.contains(id) { throw Violation(description: "target \(id) is removed and reported a probe") }
+            if !report.succeeded, !report.isProvisional, let since = recovering[id], report.began >= since { recovering[id] = nil }
         case .incident(let incident):
             let known = incidents.updateValue(incident, forKey: incident.id)
             if !incident.isOpen { incidents[incident.id] = nil }
+            if let ended = incident.ended {
+                for (id, update) in published where update.cause != nil { recovering[id] = ended.monotonicNanoseconds }
+            }
             let isNews =
                 known.map {
                     incident.targetCount > $0.targetCount || !incident.cause.isSameFailure(as: $0.cause)
@@ -276,14 +284,14 @@ struct Simulation {
 
     /// Checks that each failure has an incident of a component that it accuses, and each component one incident.
     private func checkIncidents() throws {
-        let updates = present.compactMap { published[$0] }.filter { !lacksFamily($0) }
-        let failing = updates.compactMap { update in
-            update.cause.map { IncidentSuspects($0, of: update.endpoint, at: update.address, update.state) }
+        let updates = present.compactMap { id in published[id].map { (id: id, update: $0) } }.filter { !lacksFamily($0.update) }
+        let failing = updates.compactMap { id, update in
+            update.cause.map { (id: id, suspects: IncidentSuspects($0, of: update.endpoint, at: update.address, update.state)) }
         }
         let open = Set(incidents.values.map(\.subject))
-        let accused = Set(failing.flatMap { $0.shared + [$0.last] }.map(\.subject))
-        let isFlapping = updates.contains { $0.isFlapping }
-        for suspects in failing where !isFlapping {
+        let accused = Set(failing.flatMap { $0.suspects.shared + [$0.suspects.last] }.map(\.subject))
+        let isFlapping = updates.contains { $0.update.isFlapping }
+        for (id, suspects) in failing where !isFlapping && recovering[id] == nil {
             let subjects = suspects.shared.first.flatMap { $0.isProved ? [$0] : nil } ?? suspects.shared + [suspects.last]
             guard subjects.contains(where: { open.contains($0.subject) }) else {
                 throw Violation(description: "no incident of \(subjects) in \(incidents.values)")

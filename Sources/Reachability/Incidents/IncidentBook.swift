@@ -964,7 +964,7 @@ extension ServerState {
 
 extension ProbeReport {
     /// The time at which the probe began, in nanoseconds, or later by the time that a server took for TLS and HTTP.
-    fileprivate var began: Int64 {
+    var began: Int64 {
         let time = (resolution ?? .zero) + (connection ?? .zero)
         return moment.monotonicNanoseconds.addingSaturated(-time.saturatingNanoseconds)
     }
