@@ -251,7 +251,9 @@ struct Simulation {
             if update.cause == nil { recovering[id] = nil }
         case .probe(let id, let report):
             if removed.contains(id) { throw Violation(description: "target \(id) is removed and reported a probe") }
-            if !report.succeeded, !report.isProvisional, let since = recovering[id], report.began >= since { recovering[id] = nil }
+            if !report.succeeded, !report.isProvisional, let since = recovering[id], report.began >= since {
+                recovering[id] = nil
+            }
         case .incident(let incident):
             let known = incidents.updateValue(incident, forKey: incident.id)
             if !incident.isOpen { incidents[incident.id] = nil }

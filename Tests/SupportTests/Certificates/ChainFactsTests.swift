@@ -198,9 +198,9 @@ import Testing
     // In a process of its own: tests beside it would use memory too.
     @Test(.skippedUnderSanitizers) func `the limit of bytes is that of the memory`() async {
         await #expect(processExitsWith: .success) {
-            let before = residentBytes()
+            let before = anonymousBytes()
             let cache = Self().fullCache()
-            let used = residentBytes() - before
+            let used = anonymousBytes() - before
             let summary: Comment = "\(cache.count) entries, \(cache.byteCount) bytes counted, \(used) bytes used"
             try #require(cache.count > 5_000, summary)
             try #require(used > 1 << 20 && used < ChainFactsCache.maximumByteCount * 5 / 4, summary)
