@@ -17,7 +17,7 @@ struct LossSimulation {
     }
 
     private var machine: TargetMachine
-    private let localState: TargetMachine.LocalState
+    private let localState: LocalState
     private var dice: SplitMix64
     private let lossPercent: Int
     private var now: Int64 = 0
@@ -33,7 +33,7 @@ struct LossSimulation {
         self.lossPercent = lossPercent
         machine = TargetMachine(
             id: TargetID(0), endpoint: try Endpoint("192.0.2.1:443"), settings: settings, firstNumber: 1)
-        localState = TargetMachine.LocalState(
+        localState = LocalState(
             interfaces: [:], path: NetworkPath(status: .satisfied, cause: nil), isOwn: { _ in false }, hasResolver: true)
     }
 

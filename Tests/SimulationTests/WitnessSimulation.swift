@@ -52,7 +52,7 @@ struct WitnessSimulation {
         fleet.setProbeLimit(1_000)
         fleet.begin(seed: dice.next())
         fleet.setLocalState(
-            TargetMachine.LocalState(
+            LocalState(
                 interfaces: [:], path: NetworkPath(status: .satisfied, cause: nil), isOwn: { $0 == Self.own }, hasResolver: true),
             at: moment)
         let settings = ProbeSettings(

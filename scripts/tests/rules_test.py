@@ -28,7 +28,7 @@ ARRAY = "let a = [UInt8](unsafeUninitializedCapacity: count) { _, _ in }"
 # A rule, a path, a text, and the lines of the findings.
 EXAMPLES = [
     ("import_walls", "Sources/Reachability/Probe/Connector.swift", "\nimport CLibnl", [2]),
-    ("import_walls", "Sources/Reachability/Netlink/Socket.swift", "import CLibnl", []),
+    ("import_walls", "Sources/Reachability/Kernel/NetlinkSocket.swift", "import CLibnl", []),
     ("import_walls", "Sources/Reachability/NetlinkSocket.swift", "import CLibnl", [1]),
     ("import_walls", "Sources/Reachability/Path/Route.swift", "import CLinux", [1]),
     ("import_walls", "Sources/Reachability/Verdict/Verdict.swift", "internal import Glibc", [1]),
@@ -57,7 +57,7 @@ EXAMPLES = [
     ("pure_folders", PURE, 'let text = "\\(Date())"', [1]),
     ("pure_folders", PURE, "// never Date()", []),
     ("pure_folders", "Sources/Reachability/Path/Route.swift", "FileManager.default.contents(atPath: path)", [1]),
-    ("pure_folders", "Sources/Reachability/Monitor/Loop.swift", "let now = ContinuousClock.now", []),
+    ("pure_folders", "Sources/Reachability/Loop/MonitorLoop.swift", "let now = ContinuousClock.now", []),
     ("unfinished_work", "docs/a.md", "fine\nTODO: later\nFIXME\n<!--XXX-->", [2, 3, 4]),
     ("unfinished_work", "docs/a.md", "TODO (#12): later\nTODOList and mktemp /tmp/a.XXXXXX", []),
     ("reasons", LIBRARY, "import Glibc\nfinal class Loop: @unchecked Sendable {", [2]),

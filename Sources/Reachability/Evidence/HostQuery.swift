@@ -67,14 +67,3 @@ package struct HostReply: Hashable, Sendable, Codable {
         self.reporter = reporter
     }
 }
-
-/// The numbers of packets that an interface has received and sent (`struct rtnl_link_stats64`).
-package struct LinkCounters: Hashable, Sendable, Codable {
-    package var received: UInt64
-    package var sent: UInt64
-
-    package init(received: UInt64, sent: UInt64) {
-        self.received = received
-        self.sent = sent
-    }
-}

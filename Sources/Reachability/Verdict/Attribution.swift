@@ -13,12 +13,12 @@ internal import Pacing
 extension FailedAttempt {
     /// Returns the first hop: the gateway, the on-link server itself, or for a tunnel without a gateway the unspecified address; `nil`
     /// for a destination on this machine.
-    func firstHop(in localState: TargetMachine.LocalState) -> Neighbor.Key? {
+    func firstHop(in localState: LocalState) -> Neighbor.Key? {
         route.firstHop(to: candidate.address, in: localState)
     }
 
     /// Returns the sender of an answer to the attempt.
-    func answer(in localState: TargetMachine.LocalState) -> Answer? {
+    func answer(in localState: LocalState) -> Answer? {
         guard let result else { return nil }
         if let reporter = result.reporter, reporter.origin != 1 {
             if isOwn(reporter, in: localState) { return nil }
@@ -39,7 +39,7 @@ extension FailedAttempt {
 
     /// Returns what a router has reported, as evidence for other targets of the same network or host; `nil` if the target itself
     /// answered.
-    func report(in localState: TargetMachine.LocalState, at now: Int64) -> HopBook.Report? {
+    func report(in localState: LocalState, at now: Int64) -> HopBook.Report? {
         guard answer(in: localState) == .router, let reporter = result?.reporter, reporter.offender != nil,
             let code = code(of: reporter), code != .packetTooBig
         else { return nil }
@@ -70,18 +70,18 @@ extension FailedAttempt {
     }
 
     /// Whether the first hop is another host than the server: a gateway, or the far end of a tunnel.
-    func isBehindHop(in localState: TargetMachine.LocalState) -> Bool {
+    func isBehindHop(in localState: LocalState) -> Bool {
         firstHop(in: localState).map { $0.address != candidate.address } ?? false
     }
 
     /// Whether the route to the server worked during the probe.
-    private func isRouteProven(in localState: TargetMachine.LocalState) -> Bool {
+    private func isRouteProven(in localState: LocalState) -> Bool {
         if nextHop == nil || host?.isAlive == true { return true }
         return isBehindHop(in: localState) ? beyond?.witness != nil : isFirstHopAlive
     }
 
     /// Returns whether the server is at fault, if this is the cause.
-    func accusesServer(_ cause: Cause, in localState: TargetMachine.LocalState) -> Bool {
+    func accusesServer(_ cause: Cause, in localState: LocalState) -> Bool {
         switch cause.layer {
         case .tcp: cause.code != .timeout || isRouteProven(in: localState)
         case .network: result?.reporter?.offender == candidate.address
@@ -90,7 +90,7 @@ extension FailedAttempt {
     }
 
     /// Returns the cause of an attempt without any answer.
-    func silence(_ evidence: [String: Cause.Evidence], in localState: TargetMachine.LocalState) -> Cause {
+    func silence(_ evidence: [String: Cause.Evidence], in localState: LocalState) -> Cause {
         if neighbor.isSilent { return neighborSilence(evidence) }
         var evidence = evidence
         if isDroppedHere {
@@ -171,7 +171,7 @@ extension FailedAttempt {
     }
 
     /// Returns the cause of silence behind a first hop that nobody behind it has broken.
-    private func upstreamSilence(_ evidence: [String: Cause.Evidence], in localState: TargetMachine.LocalState) -> Cause {
+    private func upstreamSilence(_ evidence: [String: Cause.Evidence], in localState: LocalState) -> Cause {
         var evidence = evidence
         let hop =
             route.gateway.map { "the gateway \($0)" }
@@ -254,7 +254,7 @@ extension FailedAttempt {
 extension ChosenRoute {
     /// Returns the first hop to an address: the gateway, the on-link host itself, or for a tunnel without a gateway the unspecified
     /// address; `nil` for a destination on this machine.
-    func firstHop(to address: IPAddress, in localState: TargetMachine.LocalState) -> Neighbor.Key? {
+    func firstHop(to address: IPAddress, in localState: LocalState) -> Neighbor.Key? {
         guard kind != .local, !address.isLoopback else { return nil }
         guard gateway == nil, localState.interfaces[interface]?.type == .tunnel else {
             return Neighbor.Key(interface: interface, address: gateway ?? address)

@@ -23,20 +23,3 @@ enum CandidateRoute: Hashable, Sendable {
         return nil
     }
 }
-
-/// Sorts addresses for connection attempts (RFC 8305 section 4): the families alternate, starting with the family that the
-/// resolver put first. `last`, the address that answered before, comes first within its family. Otherwise a server with many
-/// addresses would appear to change with each probe.
-func inAttemptOrder(_ addresses: [IPAddress], last: IPAddress?) -> [IPAddress] {
-    guard let first = addresses.first else { return [] }
-    let remembered = addresses.filter { $0 == last } + addresses.filter { $0 != last }
-    let family = AddressSurvey.areOneHost(addresses) ? remembered[0].family : first.family
-    let preferred = remembered.filter { $0.family == family }
-    let others = remembered.filter { $0.family != family }
-    var ordered: [IPAddress] = []
-    for index in 0..<max(preferred.count, others.count) {
-        if index < preferred.count { ordered.append(preferred[index]) }
-        if index < others.count { ordered.append(others[index]) }
-    }
-    return ordered
-}

@@ -53,12 +53,12 @@ struct FailedAttempt: Hashable, Sendable {
 
     /// Returns the next hop if it may be at fault: no answer arrived, or this machine itself reports "host unreachable". The
     /// kernel reports that if the next hop does not answer, and a packet filter may report it too.
-    func suspectedHop(in localState: TargetMachine.LocalState) -> Neighbor.Key? {
+    func suspectedHop(in localState: LocalState) -> Neighbor.Key? {
         isSilence(in: localState) ? nextHop : nil
     }
 
     /// Returns whether no host has answered, except perhaps this machine itself with "host unreachable".
-    func isSilence(in localState: TargetMachine.LocalState) -> Bool {
+    func isSilence(in localState: LocalState) -> Bool {
         guard let result else { return true }
         if let reporter = result.reporter, reporter.origin != 1 {
             return isOwn(reporter, in: localState) && code(of: reporter) == .hostUnreachable
@@ -71,7 +71,7 @@ struct FailedAttempt: Hashable, Sendable {
     }
 
     /// Returns the cause, and whether the server is at fault.
-    func finding(in localState: TargetMachine.LocalState) -> Finding {
+    func finding(in localState: LocalState) -> Finding {
         let cause = cause(in: localState)
         // A packet was sent, so that nothing is certain before it is confirmed, also if another host has the server's address.
         return Finding(
@@ -80,7 +80,7 @@ struct FailedAttempt: Hashable, Sendable {
     }
 
     /// Returns the cause.
-    func cause(in localState: TargetMachine.LocalState) -> Cause {
+    func cause(in localState: LocalState) -> Cause {
         let evidence = evidence(in: localState)
         let address = candidate.address
         func makeCause(_ layer: Cause.Layer, _ code: Cause.Code, _ detail: String) -> Cause {
@@ -157,7 +157,7 @@ struct FailedAttempt: Hashable, Sendable {
         return Cause(.neighbor, .hostSilent, detail: detail, evidence: evidence)
     }
 
-    private func evidence(in localState: TargetMachine.LocalState) -> [String: Cause.Evidence] {
+    private func evidence(in localState: LocalState) -> [String: Cause.Evidence] {
         var evidence: [String: Cause.Evidence] = [
             "address": .text("\(candidate.address)"), "port": .number(Int(port)),
             "elapsed_ms": .number(Int(elapsedNanoseconds / 1_000_000)),

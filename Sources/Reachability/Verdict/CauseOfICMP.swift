@@ -2,7 +2,7 @@ extension FailedAttempt {
     /// Returns the cause that an ICMP message reports (RFC 792 and its successors; RFC 4443); `nil` if the message does not
     /// report a failure.
     func reported(
-        by reporter: ProbeResult.Reporter, _ evidence: [String: Cause.Evidence], in localState: TargetMachine.LocalState
+        by reporter: ProbeResult.Reporter, _ evidence: [String: Cause.Evidence], in localState: LocalState
     ) -> Cause? {
         let code: Cause.Code
         if reporter.origin == 1 {
@@ -44,7 +44,7 @@ extension FailedAttempt {
     /// The time within which this machine's packet filter has rejected a packet, in nanoseconds.
     private static let rejectionLimit: Int64 = 500_000_000
 
-    func isOwn(_ reporter: ProbeResult.Reporter, in localState: TargetMachine.LocalState) -> Bool {
+    func isOwn(_ reporter: ProbeResult.Reporter, in localState: LocalState) -> Bool {
         reporter.origin == 1 || reporter.offender.map { $0.isLoopback || localState.isOwn($0) } ?? true
     }
 

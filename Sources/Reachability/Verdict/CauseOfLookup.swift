@@ -17,7 +17,7 @@ enum CauseOfLookup {
 
     /// Returns the cause of an answer without addresses. `answer` is `nil` if the deadline passed without one.
     static func cause(
-        _ answer: LookupAnswer?, name: String, elapsed: Int64, in localState: TargetMachine.LocalState
+        _ answer: LookupAnswer?, name: String, elapsed: Int64, in localState: LocalState
     ) -> Cause {
         if let answer, answer.answeredBy == .dns {
             return LookupFailure(answer: answer, name: name, elapsed: elapsed, localState: localState).cause
@@ -57,7 +57,7 @@ enum CauseOfLookup {
     /// Returns the cause of a code of getaddrinfo, which distinguishes little: a name server that refuses, fails, or is silent
     /// ends as EAI_AGAIN.
     private static func causeOfCode(
-        _ answer: LookupAnswer?, name: String, elapsed: Int64, in localState: TargetMachine.LocalState
+        _ answer: LookupAnswer?, name: String, elapsed: Int64, in localState: LocalState
     ) -> Cause {
         let resolver = answer.flatMap { ResolverCode(rawValue: $0.code) }
         // Answers without a source are those of getaddrinfo in earlier recordings.

@@ -3,7 +3,7 @@
 ///
 /// The kernel continues to route over a link that has lost carrier, so the link is checked too. Routes to this machine itself
 /// need no link.
-func candidateRoute(of candidate: Candidate, by answer: RouteAnswer, in localState: TargetMachine.LocalState) -> CandidateRoute? {
+func candidateRoute(of candidate: Candidate, by answer: RouteAnswer, in localState: LocalState) -> CandidateRoute? {
     if let cause = noHost(candidate.address, by: answer) { return .blocked(cause, interface: nil) }
     // Without it, the kernel sends packets to loopback addresses elsewhere.
     if candidate.address.isLoopback, let index = localState.loopback,
@@ -105,7 +105,7 @@ extension Cause {
 }
 
 private func refusal(
-    of candidate: Candidate, _ kind: SystemErrorNumber, _ number: Int32? = nil, in localState: TargetMachine.LocalState
+    of candidate: Candidate, _ kind: SystemErrorNumber, _ number: Int32? = nil, in localState: LocalState
 ) -> CandidateRoute {
     let address = candidate.address
     // These interfaces must carry the packets over any route: the interfaces that the user named, and `lo` for loopback
@@ -136,7 +136,7 @@ private func refusal(
 /// Returns the reason why the route has no usable source address; `nil` if it has one. The kernel then sends IPv4 packets from
 /// 0.0.0.0, and IPv6 packets from a link-local address or even from ::1, to which no answer can come back.
 private func sourceFault(
-    of candidate: Candidate, _ route: ChosenRoute, in localState: TargetMachine.LocalState
+    of candidate: Candidate, _ route: ChosenRoute, in localState: LocalState
 ) -> Cause? {
     let address = candidate.address
     // The kernel names no source for a query with an interface.
@@ -153,7 +153,7 @@ private func sourceFault(
 }
 
 private func missingAddress(
-    _ fault: AddressFault, _ index: UInt32, _ address: IPAddress, in localState: TargetMachine.LocalState
+    _ fault: AddressFault, _ index: UInt32, _ address: IPAddress, in localState: LocalState
 ) -> Cause {
     let name = localState.interfaces[index]?.name ?? "\(index)"
     return Cause(
@@ -164,7 +164,7 @@ private func missingAddress(
 /// Returns the cause of a route that has been removed: the fault of the interface that it used, if that has one. The kernel removes
 /// the routes of an interface that is switched off, and those of a family with the interface's last address.
 func causeOfRemovedRoute(
-    _ cause: Cause, to address: IPAddress, over interfaces: [UInt32], in localState: TargetMachine.LocalState
+    _ cause: Cause, to address: IPAddress, over interfaces: [UInt32], in localState: LocalState
 ) -> (cause: Cause, interface: UInt32)? {
     guard cause.layer == .route, cause.code == .noRoute, !address.isLoopback else { return nil }
     for index in interfaces.sorted() where localState.interfaces[index] != nil {
@@ -178,7 +178,7 @@ func causeOfRemovedRoute(
 
 /// Returns the reason why an interface carries no packets; `nil` if it does. An interface that is not in the snapshot yet is
 /// assumed to work, because the kernel has just named it.
-private func fault(of index: UInt32, in localState: TargetMachine.LocalState, for address: IPAddress) -> Cause? {
+private func fault(of index: UInt32, in localState: LocalState, for address: IPAddress) -> Cause? {
     guard let interface = localState.interfaces[index] else { return nil }
     let (code, state): (Cause.Code, String)
     switch interface.level {

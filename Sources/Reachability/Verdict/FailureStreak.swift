@@ -45,11 +45,11 @@ struct FailureStreak: Hashable, Sendable {
     /// Notes that a probe that began at this time has failed.
     mutating func begin(at time: Int64) { began = began ?? time }
 
-    /// Removes the causes that were found over other routes than these.
-    mutating func keep(to routes: SmallMap<IPAddress, ChosenRoute>) {
-        earlier = earlier.filter { routes[$0.key] == $0.value.route }
-        if !inferred.isEmpty { inferred = inferred.filter { routes[$0.key] == $0.value.route } }
-        if !witnessed.isEmpty { witnessed = witnessed.filter { routes[$0.key] == $0.value.route } }
+    /// Removes the causes that were found over other routes than those that `route` returns.
+    mutating func keep(to route: (IPAddress) -> ChosenRoute?) {
+        earlier = earlier.filter { route($0.key) == $0.value.route }
+        if !inferred.isEmpty { inferred = inferred.filter { route($0.key) == $0.value.route } }
+        if !witnessed.isEmpty { witnessed = witnessed.filter { route($0.key) == $0.value.route } }
     }
 
     /// Returns where this machine dropped the packets of a failed attempt, by its count and the one before; `nil` if nothing shows that it did.
@@ -62,7 +62,7 @@ struct FailureStreak: Hashable, Sendable {
     }
 
     /// Returns the finding of a failure: its own, or the earlier one if the probe timed out. `isDown` is whether the server is accused now.
-    mutating func finding(of failure: FailedAttempt, isDown: Bool, in localState: TargetMachine.LocalState) -> Finding {
+    mutating func finding(of failure: FailedAttempt, isDown: Bool, in localState: LocalState) -> Finding {
         var failure = failure
         failure.drop = drop(of: failure)
         var finding = failure.finding(in: localState)

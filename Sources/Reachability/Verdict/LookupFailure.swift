@@ -3,7 +3,7 @@ struct LookupFailure {
     let answer: LookupAnswer
     let name: String
     let elapsed: Int64
-    let localState: TargetMachine.LocalState
+    let localState: LocalState
 
     private var evidence: [String: Cause.Evidence] { CauseOfLookup.evidence(name, elapsed, .dns) }
 
@@ -222,5 +222,29 @@ struct ResponseCode: Hashable, Sendable {
             "NOTZONE",
         ]
         return Int(number) < names.count ? names[Int(number)] : "RCODE\(number)"
+    }
+}
+
+/// A lookup that no name server answered.
+struct SilentLookup: Hashable, Sendable {
+    /// The cause, unless the way to the name servers is at fault.
+    let cause: Cause
+    /// The silent name servers, in the order in which they were asked.
+    let servers: [ResolverConfiguration.Nameserver]
+
+    /// The port of name servers.
+    static let port: UInt16 = 53
+
+    /// Creates the examination of a lookup; `nil` if its cause is another one, or no name server is known.
+    init?(_ cause: Cause, _ answer: LookupAnswer?) {
+        guard cause.layer == .dns, cause.code == .resolverSilent, let answer else { return nil }
+        var servers: [ResolverConfiguration.Nameserver] = []
+        for exchange in answer.families.flatMap(\.exchanges) where !servers.contains(exchange.server) {
+            // This machine itself reports EHOSTUNREACH of a server whose next hop does not answer.
+            let isSilent = exchange.outcome == .silent || exchange.errno == SystemErrorNumber.hostUnreachable.rawValue
+            if isSilent { servers.append(exchange.server) }
+        }
+        guard !servers.isEmpty else { return nil }
+        (self.cause, self.servers) = (cause, servers)
     }
 }

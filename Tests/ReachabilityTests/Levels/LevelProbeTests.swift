@@ -56,7 +56,7 @@ import Testing
         let results = try probe(target, settings, deadline: deadline)
         let levels = try #require(results.last?.levels, "\(results)")
         let machine = TargetMachine(id: TargetID(0), endpoint: try Endpoint(target), settings: settings, firstNumber: 1)
-        let localState = TargetMachine.LocalState(
+        let localState = LocalState(
             interfaces: [:], path: NetworkPath(status: .satisfied), isOwn: { _ in false }, hasResolver: true)
         let turn = TargetMachine.Turn(localState: localState, now: Moment.now, allowances: .init(), fresh: nil)
         let run = ProbeRun(started: Moment.now, deadline: .max)

@@ -19,13 +19,13 @@ struct AddressSurvey: Hashable, Sendable {
         var hosts: HostSurvey?
 
         /// The failures with all that is known about them; `nil` while queries are not answered.
-        func examined(_ localState: TargetMachine.LocalState) -> [FailedAttempt]? {
+        func examined(_ localState: LocalState) -> [FailedAttempt]? {
             guard let examination, examination.pending.isEmpty, hosts?.isComplete != false else { return nil }
             return explained(localState)
         }
 
         /// The failures with what is known about them now.
-        func explained(_ localState: TargetMachine.LocalState) -> [FailedAttempt] {
+        func explained(_ localState: LocalState) -> [FailedAttempt] {
             let failures = examination?.failures ?? []
             return hosts?.explain(failures, localState) ?? failures
         }
@@ -133,4 +133,21 @@ extension Cause {
         let words = detail.split { " ,;()".contains($0) }
         return words.contains { $0 == "\(address)" || $0 == "\(address):" }
     }
+}
+
+/// Sorts addresses for connection attempts (RFC 8305 section 4): the families alternate, starting with the family that the
+/// resolver put first. `last`, the address that answered before, comes first within its family. Otherwise a server with many
+/// addresses would appear to change with each probe.
+func inAttemptOrder(_ addresses: [IPAddress], last: IPAddress?) -> [IPAddress] {
+    guard let first = addresses.first else { return [] }
+    let remembered = addresses.filter { $0 == last } + addresses.filter { $0 != last }
+    let family = AddressSurvey.areOneHost(addresses) ? remembered[0].family : first.family
+    let preferred = remembered.filter { $0.family == family }
+    let others = remembered.filter { $0.family != family }
+    var ordered: [IPAddress] = []
+    for index in 0..<max(preferred.count, others.count) {
+        if index < preferred.count { ordered.append(preferred[index]) }
+        if index < others.count { ordered.append(others[index]) }
+    }
+    return ordered
 }

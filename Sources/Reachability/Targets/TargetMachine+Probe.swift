@@ -211,7 +211,7 @@ extension TargetMachine {
         openRoutes = Self.openRoutes(candidateRoutes)
         pathFound(turn)
         noteMeteredInterface(turn)
-        streak.keep(to: openRoutes)
+        streak.keep { [openRoutes] in openRoutes[$0] }
         dropSurveyWithoutRoute(&turn)
         startAttempt(run, AttemptRace(workingFirst(entries), deadline: run.deadline), &turn)
     }

@@ -64,24 +64,6 @@ extension TargetMachine {
     }
 }
 
-extension SilentLookup {
-    /// The port of name servers.
-    static let port: UInt16 = 53
-
-    /// Creates the examination of a lookup; `nil` if its cause is another one, or no name server is known.
-    init?(_ cause: Cause, _ answer: LookupAnswer?) {
-        guard cause.layer == .dns, cause.code == .resolverSilent, let answer else { return nil }
-        var servers: [ResolverConfiguration.Nameserver] = []
-        for exchange in answer.families.flatMap(\.exchanges) where !servers.contains(exchange.server) {
-            // This machine itself reports EHOSTUNREACH of a server whose next hop does not answer.
-            let isSilent = exchange.outcome == .silent || exchange.errno == SystemErrorNumber.hostUnreachable.rawValue
-            if isSilent { servers.append(exchange.server) }
-        }
-        guard !servers.isEmpty else { return nil }
-        self.init(cause: cause, servers: servers)
-    }
-}
-
 extension Cause {
     /// Returns the cause with further evidence. Values that are `nil` are not added.
     fileprivate func adding(_ further: [String: Evidence?]) -> Cause {

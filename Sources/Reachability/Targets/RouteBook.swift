@@ -113,7 +113,7 @@ struct RouteBook: Sendable {
     ///
     /// - Returns: the targets for which the meaning of the answer has changed, in order, and whether their route is open.
     mutating func take(
-        _ query: RouteQuery, _ answer: RouteAnswer, in localState: TargetMachine.LocalState, at now: Int64
+        _ query: RouteQuery, _ answer: RouteAnswer, in localState: LocalState, at now: Int64
     ) -> (targets: [TargetID], isOpen: Bool) {
         let group = group(of: query)
         guard let page = pages[group] else { return ([], false) }
@@ -136,7 +136,7 @@ struct RouteBook: Sendable {
         return Array(Set(targets)).sorted()
     }
 
-    private func view(of query: RouteQuery, _ answer: RouteAnswer, in localState: TargetMachine.LocalState) -> View {
+    private func view(of query: RouteQuery, _ answer: RouteAnswer, in localState: LocalState) -> View {
         let candidate = Candidate(address: query.destination, port: query.port, zone: 0, boundTo: query.interface)
         let route = candidateRoute(of: candidate, by: answer, in: localState)
         let interface = route?.route.flatMap { localState.interfaces[$0.interface] }

@@ -206,11 +206,11 @@ package struct MonitorMachine: Sendable {
         incidents.beginShortage(cause, of: endpoints, waiting: shortage.waiting, at: now)
     }
 
-    private func makeLocalState() -> TargetMachine.LocalState? {
+    private func makeLocalState() -> LocalState? {
         guard let present = path.path, let resolver = path.resolver else { return nil }
         let own = Set(path.snapshot.addresses.keys.map(\.prefix.address))
         let addresses = path.catalog.addresses
-        return TargetMachine.LocalState(
+        return LocalState(
             interfaces: path.catalog.interfaces, path: present, isOwn: { own.contains($0) },
             hasResolver: resolver.hasNameserver,
             addressFault: { interface, family in

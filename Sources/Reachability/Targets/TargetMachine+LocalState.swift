@@ -75,7 +75,7 @@ extension TargetMachine {
         openRoutes = routes
         pathFound(turn)
         noteMeteredInterface(turn)
-        streak.keep(to: routes)
+        streak.keep { routes[$0] }
         dropSurveyWithoutRoute(&turn)
         if isResolving { return }
         switch phase {

@@ -32,14 +32,6 @@ extension ProbeRun {
     func connection(at now: Moment) -> Duration? { connecting.map { (connected ?? now).elapsed(since: $0) } }
 }
 
-/// A lookup that no name server answered.
-struct SilentLookup: Hashable, Sendable {
-    /// The cause, unless the way to the name servers is at fault.
-    let cause: Cause
-    /// The silent name servers, in the order in which they were asked.
-    let servers: [ResolverConfiguration.Nameserver]
-}
-
 /// The questions about a silent target: to hosts, and to whoever is behind a first hop.
 struct HostQuestions: Hashable, Sendable {
     var hosts: [HopBook.Request] = []
@@ -75,7 +67,7 @@ struct HostSurvey: Hashable, Sendable {
     }
 
     /// Returns the failures with the states of their hosts.
-    func explain(_ failures: [FailedAttempt], _ localState: TargetMachine.LocalState) -> [FailedAttempt] {
+    func explain(_ failures: [FailedAttempt], _ localState: LocalState) -> [FailedAttempt] {
         failures.map { failure in
             var failure = failure
             let hop = failure.firstHop(in: localState)
@@ -125,14 +117,14 @@ struct RouteSurvey: Hashable, Sendable {
     mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) { answers[query] = answer }
 
     /// Returns the meaning of the answers in the order of the candidates, without unanswered ones.
-    func candidateRoutes(in localState: TargetMachine.LocalState) -> [(Candidate, CandidateRoute)] {
+    func candidateRoutes(in localState: LocalState) -> [(Candidate, CandidateRoute)] {
         candidates.compactMap { candidate in
             answers[candidate.query].flatMap { candidateRoute(of: candidate, by: $0, in: localState) }.map { (candidate, $0) }
         }
     }
 
     /// Returns whether a candidate has an open route, or certainly none has one.
-    func isDecisive(in localState: TargetMachine.LocalState) -> Bool {
+    func isDecisive(in localState: LocalState) -> Bool {
         let candidateRoutes = candidateRoutes(in: localState)
         return candidateRoutes.count == candidates.count || candidateRoutes.contains { $0.1.route != nil }
     }
@@ -289,7 +281,7 @@ struct Examination: Hashable, Sendable {
 
     /// Returns the queries for all next hops towards the addresses whose known next hop is not at fault; empty if they were sent
     /// before.
-    mutating func routesToAsk(in localState: TargetMachine.LocalState) -> [RouteQuery] {
+    mutating func routesToAsk(in localState: LocalState) -> [RouteQuery] {
         guard routes == nil else { return [] }
         var queries: [RouteQuery] = []
         // Also applies if the kernel named a hop without a gateway: a multipath route may combine a modem's link and a router.
@@ -321,7 +313,7 @@ struct Examination: Hashable, Sendable {
     }
 
     /// Stores an answer to a neighbor query.
-    mutating func take(_ key: Neighbor.Key, _ answer: NeighborAnswer, in localState: TargetMachine.LocalState) {
+    mutating func take(_ key: Neighbor.Key, _ answer: NeighborAnswer, in localState: LocalState) {
         guard let index = pending.firstIndex(of: key) else { return }
         pending.remove(at: index)
         for index in failures.indices where failures[index].suspectedHop(in: localState) == key {

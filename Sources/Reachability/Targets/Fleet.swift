@@ -68,7 +68,7 @@ struct Fleet: Sendable {
     /// Whether ``takeShortage()`` has something to return.
     var shortageChanged = false
 
-    var localState: TargetMachine.LocalState?
+    var localState: LocalState?
     private var hasResumed = false
     private var interfaceUses: [UInt32: Int] = [:]
     /// Whether the set of used interfaces has changed since ``takeUsedInterfaces()``.
@@ -153,7 +153,7 @@ struct Fleet: Sendable {
     // MARK: Changes of the local state
 
     /// Sets the local state after a change.
-    mutating func setLocalState(_ state: TargetMachine.LocalState?, at now: Moment) {
+    mutating func setLocalState(_ state: LocalState?, at now: Moment) {
         localState = state
         book.expire()
         unroutedDue = unroutedDue ?? lastUnrouted?.addingSaturated(unroutedGap) ?? now.monotonicNanoseconds

@@ -44,7 +44,7 @@ struct Transcript {
         /// The metered interfaces.
         var metered: Set<UInt32> = []
 
-        var localState: TargetMachine.LocalState {
+        var localState: LocalState {
             let types: [UInt32: InterfaceType] = [1: .loopback, 2: .wired, 3: .wifi, 4: .tunnel]
             var interfaces: [UInt32: NetworkInterface] = [:]
             for (index, name) in names {
@@ -53,7 +53,7 @@ struct Transcript {
                     isExpensive: metered.contains(index),
                     level: levels[index] ?? .off, addresses: [])
             }
-            return TargetMachine.LocalState(
+            return LocalState(
                 interfaces: interfaces, path: NetworkPath(status: pathCause == nil ? .satisfied : .unsatisfied, cause: pathCause),
                 isOwn: { $0 == IPAddress(v4: 0x0a00_0002) }, hasResolver: hasResolver)
         }
