@@ -50,7 +50,7 @@ struct ReachabilityExamples {
 
     static func watchServer() async throws {
         let monitor = try PathMonitor()
-        let server = try ServerMonitor("api.example.com:443", on: monitor)
+        let server = try ServerMonitor("api.example.com:443", monitor: monitor)
         for await update in server.updates {
             switch update.status {
             case .up(let route), .degraded(let route, _): print("up via", route.interface?.name ?? "", route.roundTrip)
@@ -62,7 +62,7 @@ struct ReachabilityExamples {
 
     static func watchGroup() async throws {
         let monitor = try PathMonitor()
-        let group = try ServerGroup(["api.example.com:443", "db.example.com:5432"], on: monitor)
+        let group = try ServerGroup(["api.example.com:443", "db.example.com:5432"], monitor: monitor)
         for await update in group.updates { print(update.endpoint, update.status) }  // one stream for many servers
     }
 
@@ -70,7 +70,7 @@ struct ReachabilityExamples {
         let monitor = try PathMonitor()
         var settings = ProbeSettings()
         settings.http.isCanary = true  // the answer must be 204
-        let canary = try ServerMonitor("http://canary.example.com/generate_204", settings: settings, on: monitor)
+        let canary = try ServerMonitor("http://canary.example.com/generate_204", settings: settings, monitor: monitor)
         for await update in canary.updates {
             switch update.status {
             case .up, .degraded: print("up")

@@ -40,7 +40,7 @@ struct ReachabilityTestKitExamples {
 
     static func showServer() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wired()))
-        let server = try ServerMonitor("api.example.com:443", on: network.monitor)
+        let server = try ServerMonitor("api.example.com:443", monitor: network.monitor)
         try network.publish(.down(Cause(.tcp, .refused, detail: "the server refuses connections")), of: "api.example.com:443")
         print(server.current?.status.cause?.code.rawValue ?? "up")
         try network.publish(.up(), of: "api.example.com:443")  // at 192.0.2.1, over a wired interface, after 10 ms

@@ -21,9 +21,9 @@ public final class ServerGroup: Sendable {
     ///   - monitor: the path monitor whose thread and namespace are used; `nil`, the default, for a new one.
     /// - Throws: ``Endpoint/ParseError`` for an invalid endpoint; ``MonitorError``, as ``PathMonitor/init(namespace:)``.
     public convenience init(
-        _ endpoints: [String], settings: ProbeSettings = ProbeSettings(), on monitor: PathMonitor? = nil
+        _ endpoints: [String], settings: ProbeSettings = ProbeSettings(), monitor: PathMonitor? = nil
     ) throws {
-        try self.init(endpoints.map { try Endpoint($0) }, settings: settings, on: monitor)
+        try self.init(endpoints.map { try Endpoint($0) }, settings: settings, monitor: monitor)
     }
 
     /// Creates a group of servers.
@@ -34,7 +34,7 @@ public final class ServerGroup: Sendable {
     ///   - monitor: the path monitor whose thread and namespace are used; `nil`, the default, for a new one.
     /// - Throws: ``MonitorError``, as ``PathMonitor/init(namespace:)``.
     public init(
-        _ endpoints: [Endpoint], settings: ProbeSettings = ProbeSettings(), on monitor: PathMonitor? = nil
+        _ endpoints: [Endpoint], settings: ProbeSettings = ProbeSettings(), monitor: PathMonitor? = nil
     ) throws(MonitorError) {
         let core: MonitorCore
         if let monitor { core = monitor.core } else { core = try MonitorCore(MonitorConfiguration()) }

@@ -29,9 +29,9 @@ public final class ServerMonitor: Sendable {
     ///   - monitor: the path monitor whose thread and namespace are used; `nil`, the default, for a new one.
     /// - Throws: ``Endpoint/ParseError`` for an invalid endpoint; ``MonitorError``, as ``PathMonitor/init(namespace:)``.
     public convenience init(
-        _ endpoint: String, settings: ProbeSettings = ProbeSettings(), on monitor: PathMonitor? = nil
+        _ endpoint: String, settings: ProbeSettings = ProbeSettings(), monitor: PathMonitor? = nil
     ) throws {
-        try self.init(Endpoint(endpoint), settings: settings, on: monitor)
+        try self.init(Endpoint(endpoint), settings: settings, monitor: monitor)
     }
 
     /// Creates a monitor of a server.
@@ -42,9 +42,9 @@ public final class ServerMonitor: Sendable {
     ///   - monitor: the path monitor whose thread and namespace are used; `nil`, the default, for a new one.
     /// - Throws: ``MonitorError``, as ``PathMonitor/init(namespace:)``.
     public init(
-        _ endpoint: Endpoint, settings: ProbeSettings = ProbeSettings(), on monitor: PathMonitor? = nil
+        _ endpoint: Endpoint, settings: ProbeSettings = ProbeSettings(), monitor: PathMonitor? = nil
     ) throws(MonitorError) {
-        group = try ServerGroup([endpoint], settings: settings, on: monitor)
+        group = try ServerGroup([endpoint], settings: settings, monitor: monitor)
         group.announce { [weak self] update in
             guard let self else { return }
             NotificationCenter.default.post(StatusDidChange(update: update), subject: self)

@@ -58,7 +58,7 @@ final class ServerWatches {
             _ = outages.watch(origin)
             return
         }
-        guard let monitor = try? ServerMonitor(endpoint, settings: settings, on: path) else { return }
+        guard let monitor = try? ServerMonitor(endpoint, settings: settings, monitor: path) else { return }
         let number = outages.watch(origin)
         monitors[origin] = (monitor, monitor.onChange { [report] in report(origin, number, $0) })
     }

@@ -30,7 +30,7 @@ final class Diagnoses {
         var settings = settings
         if let remaining { settings.timeout = min(settings.timeout, max(.milliseconds(100), remaining - .milliseconds(300))) }
         // Without a monitor, the transfer's own error is reported.
-        guard let monitor = try? ServerMonitor(endpoint, settings: settings, on: path) else { return }
+        guard let monitor = try? ServerMonitor(endpoint, settings: settings, monitor: path) else { return }
         let token = monitor.onChange { [inbox] update in
             guard let diagnosis = Diagnosis(update) else { return }
             inbox.put(EventInbox.ProbeResult(place: place, endpoint: endpoint, diagnosis: diagnosis, moment: Clock.now))

@@ -36,7 +36,7 @@ import Testing
         let first = try lab.server { ConnectivityLab.half($0, until: gate) }
         let monitor = try await lab.settledMonitor()
         let settings = ProbeSettings(interval: .milliseconds(100), timeout: .seconds(60), failAfter: 1, recoverAfter: 1)
-        let watched = try ServerMonitor("\(Uplinks.server):\(first.port)", settings: settings, on: monitor)
+        let watched = try ServerMonitor("\(Uplinks.server):\(first.port)", settings: settings, monitor: monitor)
         for await update in watched.updates where update.state == .up { break }
         let session = try lab.session(monitor) {
             $0.retryPolicy = RetryPolicy(maximumRetries: nil, baseDelay: .milliseconds(50), maximumDelay: .milliseconds(200))

@@ -12,7 +12,7 @@ import Testing
     private func monitor(of server: SwitchedServer) async throws -> (PathMonitor, ServerMonitor) {
         let monitor = try PathMonitor()
         let settings = ProbeSettings(interval: .seconds(3_600), failAfter: 1)
-        let watched = try ServerMonitor("\(server.host):\(server.port)", settings: settings, on: monitor)
+        let watched = try ServerMonitor("\(server.host):\(server.port)", settings: settings, monitor: monitor)
         for await update in watched.updates where update.status.cause != nil {
             try #require(update.cause?.code == .refused)
             break

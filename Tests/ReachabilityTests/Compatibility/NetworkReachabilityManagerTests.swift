@@ -44,7 +44,7 @@ import Testing
 
     @Test func `networkReachabilityDidChange is posted for the changed status of a host`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wired()))
-        let manager = NetworkReachabilityManager(server: try ServerMonitor("192.0.2.1:443", on: network.monitor))
+        let manager = NetworkReachabilityManager(server: try ServerMonitor("192.0.2.1:443", monitor: network.monitor))
         expectEqual(manager.status, .unknown)
         var (statuses, token) = posts(of: manager)
         defer { NotificationCenter.default.removeObserver(token) }

@@ -24,7 +24,7 @@ import Testing
         network.publish(incident(1))
         network.publish(incident(2))
         network.publish(incident(1, isOver: true))
-        let group = try ServerGroup(["api.example.com:443"], on: network.monitor)
+        let group = try ServerGroup(["api.example.com:443"], monitor: network.monitor)
         var incidents = group.incidents.makeAsyncIterator()
         var others = network.monitor.incidents.makeAsyncIterator()
         expectEqual(text(await incidents.next()), "open 2 ×1")

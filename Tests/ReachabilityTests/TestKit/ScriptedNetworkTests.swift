@@ -35,7 +35,7 @@ import Testing
     @Test
     func `a server monitor receives its server's status, even if it was published before the monitor was made`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wired()))
-        let server = try ServerMonitor("api.example.com:443", on: network.monitor)
+        let server = try ServerMonitor("api.example.com:443", monitor: network.monitor)
         expectEqual(network.watchedEndpoints.map(\.text), ["api.example.com:443"])
         expectEqual(server.current?.status, .unknown)
         let refused = Cause(.tcp, .refused, detail: "api.example.com refuses")
@@ -49,7 +49,7 @@ import Testing
         let route = ServerStatus.Route(
             address: try #require(IPAddress("192.0.2.1")), interface: .wired(), roundTrip: .milliseconds(3))
         try network.publish(.up(via: route), of: "api.example.com:443")
-        let later = try ServerMonitor("api.example.com:443", on: network.monitor)
+        let later = try ServerMonitor("api.example.com:443", monitor: network.monitor)
         var updates = later.updates.makeAsyncIterator()
         let update = await updates.next()
         expectEqual(update?.status, .up(via: route))
@@ -65,7 +65,7 @@ import Testing
     @Test func `a server group has one stream for many servers, and a slow reader gets the latest update of each`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wired()))
         let names = ["a.example:1", "b.example:2", "c.example:3", "a.example:1", "A.Example:1"]
-        let group = try ServerGroup(names, on: network.monitor)
+        let group = try ServerGroup(names, monitor: network.monitor)
         expectEqual(group.endpoints.map(\.text), ["a.example:1", "b.example:2", "c.example:3"])
         expectEqual(group.current.map(\.status), [.unknown, .unknown, .unknown])
         var updates = group.updates.makeAsyncIterator()
@@ -132,7 +132,7 @@ import Testing
 
     @Test func `a server monitor is a sequence of its updates, and ends when it is canceled`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wifi()))
-        let server = try ServerMonitor("api.example.com:443", on: network.monitor)
+        let server = try ServerMonitor("api.example.com:443", monitor: network.monitor)
         var statuses: [ServerStatus] = []
         for await update in server {
             statuses.append(update.status)
@@ -143,7 +143,7 @@ import Testing
 
     @Test func `a server group is a sequence of the updates of all its servers, and ends when it is canceled`() async throws {
         let network = ScriptedNetwork(.satisfied(over: .wifi()))
-        let group = try ServerGroup(["a.example:1", "b.example:2"], on: network.monitor)
+        let group = try ServerGroup(["a.example:1", "b.example:2"], monitor: network.monitor)
         var seen: [String] = []
         for await update in group {
             seen.append("\(update.endpoint.text) \(update.cause?.code.rawValue ?? "unknown")")
