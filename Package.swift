@@ -316,7 +316,8 @@ if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
     let parsers: [String: [String]] = [
         "Reachability": [
             "Probe/DNSQuestion.swift", "Probe/DNSSockets.swift", "Probe/ErrorQueue.swift", "Probe/SocketAddress.swift", "Names",
-            "Interfaces", "Evidence", "Levels", "Kernel", "Status", "Verdict/CauseOfHTTP.swift", "Verdict/SystemErrorNumber.swift",
+            "Interfaces", "Evidence", "Levels", "Kernel", "Status", "Verdict/CauseOfHTTP.swift",
+            "Verdict/SystemErrorNumber.swift",
         ],
         "HTTPSession": [
             "HTTPTypes.swift", "Configuration/SystemDefaults.swift", "Curl/HeadReader.swift", "Transfer/ResponseFraming.swift",

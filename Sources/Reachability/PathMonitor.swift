@@ -103,7 +103,7 @@ public final class PathMonitor: Sendable {
     }
 
     /// Calls `body` with the present update at once, and with each further update on the thread that publishes it, after the
-    /// followers of ``followKernel(_:)``. `body` must not block, and must not run user code. Releasing the token ends the calls.
+    /// subscribers of ``onKernelChange(_:)``. `body` must not block, and must not run user code. Releasing the token ends the calls.
     package func onPublish(_ body: @escaping @Sendable (PathUpdate) -> Void) -> CallbackToken { core.onPublish(body) }
 
     /// Calls `post` with each update, independently of the callbacks, to post notifications. The calls do not keep the monitor
@@ -113,16 +113,10 @@ public final class PathMonitor: Sendable {
     /// Calls `body` on the monitor's own thread after each change of links, addresses, routes or rules, until `body` returns
     /// false. This includes changes that no update reports, such as a route to one destination, or interfaces whose changes are
     /// not published. `body` receives the present path, which is at least as new as ``currentPath``, and must not block.
-    package func followKernel(_ body: @escaping @Sendable (NetworkPath) -> Bool) { core.followPath(body) }
+    package func onKernelChange(_ body: @escaping @Sendable (NetworkPath) -> Bool) { core.subscribeToPath(body) }
 
-    /// Returns the kernel's present links, addresses, routes and rules.
-    ///
-    /// - Returns: the snapshot; empty if the monitor is canceled.
-    public func snapshot() async -> Kernel.Snapshot { await core.snapshot() }
-
-    /// The kernel's state and its changes: first a full snapshot, then the changes in order. Applying the changes to the snapshot
-    /// gives the later snapshot. A task that is too slow receives a full snapshot again.
-    public var snapshotUpdates: Kernel.SnapshotUpdates { Kernel.SnapshotUpdates(core: core) }
+    /// Returns the kernel's present links, addresses, routes and rules; an empty snapshot if the monitor is canceled.
+    package func snapshot() async -> KernelSnapshot { await core.snapshot() }
 
     /// Whether the system refuses netlink, so that the monitor polls the kernel's tables every two seconds.
     public var isPolling: Bool { core.isPolling }

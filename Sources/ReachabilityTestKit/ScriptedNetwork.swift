@@ -1,5 +1,6 @@
 public import FoundationEssentials
-public import Reachability
+// Paths, causes and statuses are in the signatures of this library: its users need no import of their own.
+@_exported public import Reachability
 
 /// A network that a test controls: one path monitor, its server monitors, and the updates that the test publishes to them.
 ///

@@ -8,13 +8,9 @@ internal import Reachability
 /// Any thread may publish. Events are ordered by the lock of the state and delivered under the lock of the delivery. A call returns when its own
 /// events have been delivered, by its own thread or by another one.
 final class ScriptedSource: MonitorSource {
-    private struct PathFollower: Sendable {
+    private struct Subscriber: Sendable {
         let number: Int
         let body: @Sendable (NetworkPath) -> Bool
-    }
-
-    private struct SnapshotFollower: Sendable {
-        let body: @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool
     }
 
     private struct Sink: Sendable {
@@ -23,8 +19,8 @@ final class ScriptedSource: MonitorSource {
 
     private enum Step: Sendable {
         case event(MonitorEvent)
-        /// A follower is added, which first receives the path at this point of the order.
-        case addition(PathFollower, NetworkPath?)
+        /// A subscriber is added, which first receives the path at this point of the order.
+        case addition(Subscriber, NetworkPath?)
     }
 
     private struct State: Sendable {
@@ -34,9 +30,8 @@ final class ScriptedSource: MonitorSource {
         var servers: [Endpoint: ServerUpdate] = [:]
         var targets: [TargetID: Endpoint] = [:]
         var nextTarget = 0
-        var followers: [PathFollower] = []
-        var nextFollower = 0
-        var snapshotFollowers: [SnapshotFollower] = []
+        var subscribers: [Subscriber] = []
+        var nextSubscriber = 0
         var pending: [Step] = []
         /// The thread that delivers; `nil` if nothing is being delivered.
         var deliverer: pthread_t?
@@ -125,29 +120,20 @@ final class ScriptedSource: MonitorSource {
     private func perform(_ step: Step, _ sink: Sink) {
         switch step {
         case .event(let event):
-            if case .path(let update) = event { follow(update.path) }
+            if case .path(let update) = event { notify(update.path) }
             sink.body(event)
-            if case .ended = event { endFollowers() }
-        case .addition(let follower, let path):
-            guard path.map(follower.body) != false else { return }
-            state.withLock { $0.followers.append(follower) }
+            if case .ended = event { state.withLock { $0.subscribers = [] } }
+        case .addition(let subscriber, let path):
+            guard path.map(subscriber.body) != false else { return }
+            state.withLock { $0.subscribers.append(subscriber) }
         }
     }
 
-    private func follow(_ path: NetworkPath) {
-        let followers = state.withLock { $0.followers }
-        let ended = Set(followers.filter { !$0.body(path) }.map(\.number))
+    private func notify(_ path: NetworkPath) {
+        let subscribers = state.withLock { $0.subscribers }
+        let ended = Set(subscribers.filter { !$0.body(path) }.map(\.number))
         guard !ended.isEmpty else { return }
-        state.withLock { state in state.followers.removeAll { ended.contains($0.number) } }
-    }
-
-    private func endFollowers() {
-        let followers = state.withLock { state in
-            state.followers = []
-            defer { state.snapshotFollowers = [] }
-            return state.snapshotFollowers
-        }
-        for follower in followers { _ = follower.body(nil, []) }
+        state.withLock { state in state.subscribers.removeAll { ended.contains($0.number) } }
     }
 
     // MARK: MonitorSource
@@ -172,26 +158,14 @@ final class ScriptedSource: MonitorSource {
     /// Ignores the report: a script or a recording decides alone which statuses are published.
     func report(_ report: PassiveReport) {}
 
-    func withSnapshot(_ body: @escaping @Sendable (Kernel.Snapshot?) -> Void) {
-        body(state.withLock { $0.hasEnded } ? nil : Kernel.Snapshot())
+    func withSnapshot(_ body: @escaping @Sendable (KernelSnapshot?) -> Void) {
+        body(state.withLock { $0.hasEnded } ? nil : KernelSnapshot())
     }
 
-    func follow(_ body: @escaping @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool) {
-        guard !state.withLock({ $0.hasEnded }), body(Kernel.Snapshot(), []) else {
-            _ = body(nil, [])
-            return
-        }
-        let hasEnded = state.withLock { state in
-            if !state.hasEnded { state.snapshotFollowers.append(SnapshotFollower(body: body)) }
-            return state.hasEnded
-        }
-        if hasEnded { _ = body(nil, []) }
-    }
-
-    func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) {
+    func subscribeToPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) {
         deliver { state in
-            state.nextFollower += 1
-            return [.addition(PathFollower(number: state.nextFollower, body: body), state.path)]
+            state.nextSubscriber += 1
+            return [.addition(Subscriber(number: state.nextSubscriber, body: body), state.path)]
         }
     }
 
@@ -199,7 +173,7 @@ final class ScriptedSource: MonitorSource {
         state.withLock { state in
             state.hasEnded = true
             state.pending = []
+            state.subscribers = []
         }
-        endFollowers()
     }
 }

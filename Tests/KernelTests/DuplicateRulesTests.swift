@@ -24,7 +24,7 @@ struct DuplicateRulesTests {
         let watching = try observer ?? observe()
         func expectFresh(mainRules: Int, _ sourceLocation: SourceLocation = #_sourceLocation) throws {
             let end = ContinuousClock.now + patience
-            var difference: [Kernel.Change] = []
+            var difference: [KernelChange] = []
             repeat {
                 difference = try FreshDump.take(of: host).changes(since: watching.settledState().snapshot)
             } while !difference.isEmpty && ContinuousClock.now < end

@@ -6,7 +6,7 @@ import Testing
 
 /// All tables of a host, dumped once by separate sockets. A snapshot has to equal them.
 enum FreshDump {
-    static func take(of host: LabHost) throws -> Kernel.Snapshot {
+    static func take(of host: LabHost) throws -> KernelSnapshot {
         try host.perform {
             let source = try NetlinkSource()
             let dumpDescriptor = try source.dumpDescriptor ?? { throw LabError("no netlink here") }()
@@ -39,7 +39,7 @@ enum FreshDump {
         _ host: LabHost, _ observer: LibraryObserver, sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let end = ContinuousClock.now + patience
-        var difference: [Kernel.Change] = []
+        var difference: [KernelChange] = []
         repeat {
             difference = try take(of: host).changes(since: observer.settledState().snapshot)
         } while !difference.isEmpty && ContinuousClock.now < end

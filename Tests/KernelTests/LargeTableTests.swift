@@ -66,7 +66,7 @@ struct LargeTableTests {
         if scale.interval != nil { #expect(try #require(sorted.last) < .seconds(2)) }
         print("large routing table \(scale): after the command's end median \(sorted[sorted.count / 2])", sorted.last ?? .zero)
         print("large routing table \(scale): after its start most \(delays.map(\.0).max() ?? .zero)")
-        let snapshot: Kernel.Snapshot? = try answer { session.withSnapshot($0) }
+        let snapshot: KernelSnapshot? = try answer { session.withSnapshot($0) }
         #expect(snapshot?.routes.count ?? 0 > scale.routes)
     }
 }

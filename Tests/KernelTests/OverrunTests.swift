@@ -44,7 +44,7 @@ struct OverrunTests {
         expectEqual(Seen(update).line, "satisfied v0 wired 4 via 10.1.0.253")
         #expect(update.reasons.contains(.resynced) && update.reasons.contains(.gatewaysChanged))
         guard case .resync(.overrun, _) = try events.next() else { throw LabError("no resync") }
-        let snapshot: Kernel.Snapshot? = try answer { session.withSnapshot($0) }
+        let snapshot: KernelSnapshot? = try answer { session.withSnapshot($0) }
         expectEqual(snapshot, (try FreshDump.take(of: network.host)))
         #expect(snapshot?.routes.count ?? 0 > 15_000)
         expectNil(events.takeNow())

@@ -59,14 +59,15 @@ import Testing
         await expectNil(other.next())
     }
 
-    @Test func `a kernel follower is notified of a route that changes no path, until it returns false`() async throws {
+    @Test func `a subscriber to kernel changes is notified of a route that changes no path, until it returns false`() async throws
+    {
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
         let settled = await monitor.firstPath()
         let (calls, call) = AsyncStream.makeStream(of: (path: NetworkPath, answer: Bool).self)
         let isWelcome = Atomic<Bool>(true)
-        monitor.followKernel { path in
+        monitor.onKernelChange { path in
             // One reading: the test changes the value as soon as it has the path.
             let answer = isWelcome.load(ordering: .relaxed)
             call.yield((path, answer))
@@ -146,30 +147,6 @@ import Testing
         token.cancel()
     }
 
-    @Test func `published changes applied to the first snapshot give the present one`() async throws {
-        let (lab, client, router) = try uplink()
-        defer { withExtendedLifetime((lab, router)) {} }
-        let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
-        var updates = monitor.snapshotUpdates.makeAsyncIterator()
-        guard case .full(var snapshot) = await updates.next() else {
-            Issue.record("the first element is not the full snapshot")
-            return
-        }
-        try client.ip("address add 198.18.9.9/32 dev up0")
-        try client.ip("route add 198.18.8.0/24 via 198.18.0.1")
-        let wanted = IPPrefix(IPAddress(v4: 0xc612_0800), length: 24)
-        while !snapshot.allRoutes.contains(where: { $0.key.destination == wanted }), let update = await updates.next() {
-            switch update {
-            case .full(let complete): snapshot = complete
-            case .changes(let changes): snapshot.apply(changes)
-            }
-        }
-        await expectEqual(monitor.snapshot(), snapshot)
-        monitor.cancel()
-        while await updates.next() != nil {}
-        await expectEqual(monitor.snapshot(), Kernel.Snapshot())
-    }
-
     @Test func `a path monitor with a required or prohibited interface type uses only allowed interfaces`() async throws {
         let (lab, client, router) = try uplink()
         defer { withExtendedLifetime((lab, router)) {} }
@@ -190,7 +167,7 @@ import Testing
         let port = try #require(listener?.port)
         let monitor = try PathMonitor(namespace: NetworkNamespace(client.path))
         let settings = ProbeSettings(interval: .milliseconds(20))
-        let server = try ServerMonitor("198.18.0.1:\(port)", settings: settings, on: monitor)
+        let server = try ServerMonitor("198.18.0.1:\(port)", settings: settings, monitor: monitor)
         var updates = server.updates.makeAsyncIterator()
         var states: [ServerState] = []
         while states.last != .up, let update = await updates.next() { states.append(update.state) }

@@ -10,7 +10,7 @@ struct SnapshotRows: Equatable {
 
     init() {}
 
-    init(_ snapshot: Kernel.Snapshot) {
+    init(_ snapshot: KernelSnapshot) {
         let name = { (index: UInt32) in snapshot.links[index]?.name ?? "#\(index)" }
         for link in snapshot.links.values {
             links.insert(

@@ -96,7 +96,7 @@ struct SnapshotTests {
         _ = try observer.nextPath()
         func expectFresh(_ sourceLocation: SourceLocation = #_sourceLocation) throws {
             let end = ContinuousClock.now + patience
-            var difference: [Kernel.Change] = []
+            var difference: [KernelChange] = []
             repeat {
                 difference = try FreshDump.take(of: host).changes(since: observer.settledState().snapshot)
             } while !difference.isEmpty && ContinuousClock.now < end

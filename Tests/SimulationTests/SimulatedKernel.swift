@@ -94,8 +94,8 @@ struct SimulatedKernel {
     }
 
     /// The snapshot that complete dumps of all tables would give.
-    var truth: Kernel.Snapshot {
-        var snapshot = Kernel.Snapshot()
+    var truth: KernelSnapshot {
+        var snapshot = KernelSnapshot()
         for entry in links { snapshot.apply(.link(entry.value)) }
         for entry in addresses { snapshot.apply(.address(entry.value)) }
         for entry in routes { snapshot.apply(.routeAdded(Self.shown(entry))) }

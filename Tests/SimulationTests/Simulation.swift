@@ -37,7 +37,7 @@ struct Simulation {
     /// The failing targets whose incident has ended, with the time of its end in nanoseconds. Most of them recover with its component, so that the next
     /// incident waits for a failed probe that began since then.
     private var recovering: [TargetID: Int64] = [:]
-    private var mirror = Kernel.Snapshot()
+    private var mirror = KernelSnapshot()
     /// All inputs of the machine. ``emitted`` has its events.
     private(set) var recording: [RecordedInput] = []
     private(set) var emitted: [MonitorEvent] = []
@@ -336,7 +336,7 @@ struct Simulation {
         var rounds = 0
         while true {
             rounds += 1
-            if rounds > 3_000 { throw Violation(description: "never settled: \(machine.path.schedule)") }
+            if rounds > 3_000 { throw Violation(description: "never settled: \(machine.path.deadline ?? -1)") }
             if !kernel.queue.isEmpty || kernel.isCongested {
                 try readEvents(upTo: 50)
             } else if dump != nil {

@@ -38,7 +38,7 @@ struct WitnessSimulation {
     private var dice: SplitMix64
     private var network: SimulatedNetwork
     private var fleet = Fleet()
-    private let snapshot = Kernel.Snapshot()
+    private let snapshot = KernelSnapshot()
     private var now: Int64 = 0
     private var pending: [(due: Int64, event: Event)] = []
     private var attempts: Set<UInt64> = []

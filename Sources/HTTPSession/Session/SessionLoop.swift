@@ -84,7 +84,7 @@ final class SessionLoop {
         transferReports = isEvidence ? settings.path.map { settings.transferReports(to: $0) } : nil
         // A published path is in the mailbox when its publisher returns, so scripted time does not pass before the session has handled it. The
         // routes come first, because followers do: tasks that proceed with the path must not use connections of the former network.
-        settings.path?.followKernel { [weak notices] path in
+        settings.path?.onKernelChange { [weak notices] path in
             guard let notices else { return false }
             notices.put(path) { mailbox.post(.routesChanged) }
             return true

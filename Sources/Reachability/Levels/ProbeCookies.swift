@@ -16,8 +16,8 @@ struct ProbeCookies: Hashable, Sendable {
 
     private var cookies: [Cookie] = []
 
-    /// Takes the cookies of a response.
-    mutating func take(_ head: HTTPResponseHead) {
+    /// Stores the cookies of a response.
+    mutating func store(from head: HTTPResponseHead) {
         for value in head.values(of: "set-cookie") {
             guard value.count <= Self.limit.bytes, value.allSatisfy({ HTTPGrammar.isValueByte($0) && $0 < 0x80 }) else {
                 continue

@@ -76,7 +76,7 @@ package struct Redirects: Hashable, Sendable, Codable {
         next.cookies = ProbeCookies()
         if url.endpoint.host == request.url.endpoint.host {
             next.cookies = request.cookies
-            next.cookies.take(head)
+            next.cookies.store(from: head)
             // With another cookie, the same URL may answer otherwise.
             if next.cookies != request.cookies { visits = [] }
         }

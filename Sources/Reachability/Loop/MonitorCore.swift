@@ -84,17 +84,15 @@ final class MonitorCore: Sendable {
         announcements.deliver(on: nil, through: delivery, keeping: (), post)
     }
 
-    func snapshot() async -> Kernel.Snapshot {
+    func snapshot() async -> KernelSnapshot {
         await withCheckedContinuation { continuation in
             source.withSnapshot { snapshot in
-                HomeThread.run { continuation.resume(returning: snapshot ?? Kernel.Snapshot()) }
+                HomeThread.run { continuation.resume(returning: snapshot ?? KernelSnapshot()) }
             }
         }
     }
 
-    func follow(_ body: @escaping @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool) { source.follow(body) }
-
-    func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { source.followPath(body) }
+    func subscribeToPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { source.subscribeToPath(body) }
 
     /// Adds a target whose updates are published to each of `hubs`.
     func add(_ endpoint: Endpoint, settings: ProbeSettings, hubs: [Broadcast<ServerBatch>]) -> TargetID {

@@ -5,7 +5,27 @@ internal import Glibc
 /// The event loop of a monitor. Each turn waits, reads the clock once, reads the ready descriptors, passes the inputs to the
 /// machine, and performs the effects. Only the monitor's thread uses the loop.
 final class MonitorLoop {
-    enum Token {
+    /// Receives the path after each change of links, addresses, routes or rules, even if the path is unchanged, and at once if a
+    /// path exists. Returns false to unsubscribe.
+    typealias PathSubscriber = @Sendable (NetworkPath) -> Bool
+
+    /// A command from another thread to the loop.
+    enum Command: Sendable {
+        case add(TargetID, Endpoint, ProbeSettings)
+        case remove(TargetID)
+        /// Removes a target, and adds another one in its place.
+        case replace(TargetID, by: TargetID, Endpoint, ProbeSettings)
+        /// The answer of getaddrinfo(3).
+        case lookup(LookupAnswer)
+        case report(PassiveReport)
+        case snapshot(@Sendable (KernelSnapshot?) -> Void)
+        case inspect(RouteQuery, @Sendable (RouteInspection?) -> Void)
+        case subscribeToPath(PathSubscriber)
+        case state(@Sendable (MonitorState) -> Void)
+        case stop
+    }
+
+    private enum Token {
         static let events: UInt64 = 1
         static let dumps: UInt64 = 2
         static let resolver: UInt64 = 3
@@ -16,50 +36,47 @@ final class MonitorLoop {
     /// The interval in nanoseconds at which all tables are dumped if no events arrive.
     private static let pollInterval: Int64 = 2_000_000_000
 
-    var loop: EventLoop
-    let mailbox: Mailbox<Command>
-    let kernel: any KernelSource
+    private var loop: EventLoop
+    private let mailbox: Mailbox<Command>
+    private let kernel: any KernelSource
     private let evidence: InterfaceEvidenceReader
     private var resolver: ResolverWatcher?
     private let resolverFile: ResolverFile
     private var suspend: SuspendWatch?
     private var namespace: NamespaceWatch?
-    private(set) var prober = TCPProber()
+    private var prober = TCPProber()
     // The limit of sockets that the machine knows.
     private var lastLimit = 0
-    private(set) var hostProber = HostProber()
-    private(set) var hopSearcher = HopSearcher()
-    let names: NameService
+    private var hostProber = HostProber()
+    private var hopSearcher = HopSearcher()
+    private let names: NameService
     private let recording: RecordingWriter?
     private let recordingFailed: @Sendable (Int32) -> Void
     private let sink: @Sendable (MonitorEvent) -> Void
 
     // Unchecked: every mutation of these properties returns before any call that could reenter the loop. The run-time checks of
     // exclusive access took 5,000 instructions per change.
-    @exclusivity(unchecked) var machine: MonitorMachine
+    @exclusivity(unchecked) private var machine: MonitorMachine
     @exclusivity(unchecked) private var messages: [NetlinkMessage] = []
     @exclusivity(unchecked) private var upcoming: [MonitorMachine.Effect] = []
     @exclusivity(unchecked) private var queries: [RouteQuery] = []
     @exclusivity(unchecked) private var isPerforming = false
     @exclusivity(unchecked) private var isRunning = true
-    private(set) var now = Moment.now
+    private var now = Moment.now
     /// The number of times in this turn that events are still read before a refusal is accepted.
     private var refusalChecks = MonitorLoop.refusalLimit
     private static let refusalLimit = 8
-    var pacing = EventPacing()
-    var followers: [Follower] = []
-    // Followers that subscribed before the first tables were complete.
-    var earlyFollowers: [Follower] = []
-    var pathFollowers: [PathFollower] = []
-    // At this number of followers, those that have ended are removed.
-    private var followerLimit = 64
-    // Whether changes are pending that path followers have not received.
-    var hasChanged = false
-    var stateHandlers: [@Sendable (MonitorState) -> Void] = []
-    private(set) var nextPoll: Int64?
+    private var pacing = EventPacing()
+    private var subscribers: [PathSubscriber] = []
+    // At this number of subscribers, those that have ended are removed.
+    private var subscriberLimit = 64
+    // Whether changes are pending that subscribers have not received.
+    private var hasChanged = false
+    private var stateHandlers: [@Sendable (MonitorState) -> Void] = []
+    private var nextPoll: Int64?
     // If the system refuses inotify watches (fs.inotify.max_user_instances, max_user_watches), the files are polled.
-    private(set) var nextFileCheck: Int64?
-    var lastConfiguration = ResolverConfiguration()
+    private var nextFileCheck: Int64?
+    private var lastConfiguration = ResolverConfiguration()
     private let namespacePath: String?
     private let namespaceInode: UInt64
     private var hasRecordingFailed = false
@@ -111,20 +128,20 @@ final class MonitorLoop {
     func run() {
         var generator = SystemRandomNumberGenerator()
         feed(.began(seed: generator.next(), isPolling: isPolling))
-        followLimit()
-        take(resolverFile.read())
+        reportProbeLimit()
+        configure(resolverFile.read())
         if isPolling { nextPoll = now.monotonicNanoseconds + Self.pollInterval }
         checkFiles()
-        takeCommands()
+        handleCommands()
         endTurn()
         reportState()
         while isRunning {
             let ready = awaitInput()
             now = Moment.now
             refusalChecks = Self.refusalLimit
-            for descriptor in ready where isRunning { take(descriptor) }
+            for descriptor in ready where isRunning { handle(descriptor) }
             // Commands follow the kernel's events, which they must not delay.
-            if isRunning { takeCommands() }
+            if isRunning { handleCommands() }
             if let due = nextPoll, due <= now.monotonicNanoseconds {
                 nextPoll = now.monotonicNanoseconds + Self.pollInterval
                 feed(.pollDue)
@@ -132,7 +149,8 @@ final class MonitorLoop {
             if let due = nextFileCheck, due <= now.monotonicNanoseconds { checkFiles() }
             for result in prober.expireLevels(on: loop, now: now) { feed(result) }
             startWaiting()
-            tickNames()
+            // Before the end of the turn, so that a probe whose deadline is reached receives the evidence of its lookup.
+            deliver(names.tick(on: loop, now: now.monotonicNanoseconds))
             for (query, reply) in hostProber.tick(on: loop, now: now.monotonicNanoseconds) { feed(.hostReply(query, reply)) }
             for (hop, reply) in hopSearcher.tick(on: loop, now: now.monotonicNanoseconds) { feed(.searchReply(hop, reply)) }
             if isRunning { endTurn() }
@@ -153,10 +171,10 @@ final class MonitorLoop {
         nextFileCheck = isNameUnwatched || isFileUnwatched ? now.monotonicNanoseconds + Self.pollInterval : nil
         guard isFileUnwatched else { return }
         let configuration = resolverFile.read()
-        if configuration != lastConfiguration { take(configuration) }
+        if configuration != lastConfiguration { configure(configuration) }
     }
 
-    private func take(_ ready: EventLoop.Ready) {
+    private func handle(_ ready: EventLoop.Ready) {
         switch ready.token {
         case Token.events:
             // The first datagram of a change is handled while the kernel sends the others. In a storm, that would cost a second
@@ -165,7 +183,7 @@ final class MonitorLoop {
         case Token.dumps: readDump()
         case Token.resolver:
             if resolver?.drain() == true {
-                take(resolverFile.read())
+                configure(resolverFile.read())
                 // The watches on the path to the file are new, and may be incomplete.
                 checkFiles()
             }
@@ -176,7 +194,7 @@ final class MonitorLoop {
             }
         case Token.namespace:
             if namespace?.isGone() == true { feed(.namespaceGone) }
-        case let token where NameService.owns(token): takeNames(ready)
+        case let token where NameService.owns(token): deliver(names.ready(ready, on: loop, now: now.monotonicNanoseconds))
         case let token where HostProber.owns(token):
             if let (query, reply) = hostProber.ready(ready, on: loop) { feed(.hostReply(query, reply)) }
         case let token where HopSearcher.owns(token):
@@ -199,11 +217,13 @@ final class MonitorLoop {
         }
         // The messages of all datagrams are handled together, because their effects follow only at the turn's end.
         if !messages.isEmpty {
-            perform(machine.handle(.path(.messages(messages)), at: now))
-            if machine.hasDelayedMessages() {
+            let effects = machine.handle(.path(.messages(messages)), at: now)
+            // Messages alone have no effect but the loss of the path.
+            if !effects.isEmpty {
+                perform(effects)
                 // The thread that receives the loss may wait for this processor, and goes first.
                 sched_yield()
-                machine.takeDelayedMessages()
+                machine.applyDelayedMessages()
             }
         }
         switch result {
@@ -234,17 +254,14 @@ final class MonitorLoop {
 
     private func endTurn() {
         // Routes, neighbors and evidence are answered at once, and may cause further queries.
-        defer {
-            notifyPathFollowers()
-            admitFollowers()
-        }
+        defer { notifySubscribers() }
         // The bound is for targets that are due again and again; the next turn then starts at once.
         for _ in 0..<64 where isRunning {
             if feed(.turnEnded).isEmpty { return }
         }
     }
 
-    private func takeCommands() {
+    private func handleCommands() {
         for command in mailbox.takeAll() {
             switch command {
             case .add(let id, let endpoint, let settings): feed(.targetAdded(id, endpoint, settings))
@@ -253,32 +270,64 @@ final class MonitorLoop {
                 feed(.targetReplaced(id, by: other))
                 feed(.targetRemoved(id))
                 feed(.targetAdded(other, endpoint, settings))
-            case .lookup(let answer): takeNames(answer)
+            case .lookup(let answer): deliver(names.libcAnswered(answer, on: loop, now: now.monotonicNanoseconds))
             case .report(let report): feed(.passiveReport(report))
             case .snapshot(let body): body(machine.path.snapshot)
             case .inspect(let query, let body): body(inspect(query))
             case .state(let body): stateHandlers.append(body)
-            case .follow(let follower):
-                if machine.path.path == nil {
-                    earlyFollowers.append(follower)
-                } else if follower(machine.path.snapshot, []) {
-                    followers.append(follower)
-                }
-            case .followPath(let follower):
-                if machine.path.path.map(follower) != false { pathFollowers.append(follower) }
-                if pathFollowers.count >= followerLimit, let path = machine.path.path {
-                    notifyPathFollowers(path)
-                    followerLimit = max(64, 2 * pathFollowers.count)
+            case .subscribeToPath(let subscriber):
+                if machine.path.path.map(subscriber) != false { subscribers.append(subscriber) }
+                if subscribers.count >= subscriberLimit, let path = machine.path.path {
+                    notifySubscribers(path)
+                    subscriberLimit = max(64, 2 * subscribers.count)
                 }
             case .stop: isRunning = false
             }
         }
     }
 
+    // MARK: The wait
+
+    /// Waits for the next input or deadline. In the first idle millisecond after a change, the machine prepares for the loss of the
+    /// path; a storm leaves no such time. The events of a storm wait meanwhile, but nothing else does (``EventPacing``).
+    private func awaitInput() -> [EventLoop.Ready] {
+        if let end = pacing.pauseEnd {
+            let ready = loop.wait(until: min(deadline ?? end, end))
+            guard MonotonicClock.now() >= end else { return ready }
+            pacing.resume()
+            watchEvents(.read)
+            guard ready.isEmpty, mailbox.isEmpty else { return ready }
+        }
+        if machine.isForesightDue() {
+            let idle = MonotonicClock.now() + 1_000_000
+            let ready = loop.wait(until: min(deadline ?? idle, idle))
+            guard ready.isEmpty, mailbox.isEmpty else { return ready }
+            machine.foresee()
+        }
+        return loop.wait(until: deadline)
+    }
+
+    /// Watches for the kernel's events, or only for their overrun, which is an error of the socket. If the socket has failed, nothing is watched.
+    private func watchEvents(_ interest: EventLoop.Interest) {
+        guard let descriptor = kernel.eventDescriptor else { return }
+        try? loop.change(descriptor, interest: interest, token: Token.events)
+    }
+
+    private var deadline: Int64? {
+        var due = machine.nextDeadline()
+        if let nextPoll { due = min(due ?? nextPoll, nextPoll) }
+        if let nextFileCheck { due = min(due ?? nextFileCheck, nextFileCheck) }
+        if let next = names.deadline { due = min(due ?? next, next) }
+        if let next = hostProber.deadline { due = min(due ?? next, next) }
+        if let next = hopSearcher.deadline { due = min(due ?? next, next) }
+        if let next = prober.levelDeadline { due = min(due ?? next, next) }
+        return due
+    }
+
     // MARK: Inputs
 
     @discardableResult
-    func feed(_ input: MonitorInput) -> [MonitorMachine.Effect] {
+    private func feed(_ input: MonitorInput) -> [MonitorMachine.Effect] {
         record(input)
         let effects = machine.handle(input.event, at: now)
         perform(effects)
@@ -293,6 +342,19 @@ final class MonitorLoop {
             hasRecordingFailed = true
             recordingFailed(errno)
         }
+    }
+
+    // MARK: Names
+
+    /// Handles the contents of resolv.conf. Lookups continue with the new name servers.
+    private func configure(_ configuration: ResolverConfiguration) {
+        lastConfiguration = configuration
+        feed(.resolver(configuration))
+        deliver(names.configure(configuration, on: loop, now: now.monotonicNanoseconds))
+    }
+
+    private func deliver(_ answers: [LookupAnswer]) {
+        for answer in answers { feed(.lookup(answer)) }
     }
 
     // MARK: Effects
@@ -335,22 +397,22 @@ final class MonitorLoop {
             }
         case .readCounters(let interface): feed(.counters(interface, kernel.counters(of: interface)))
         case .readEvidence(let link): feed(.evidence(link.index, evidence.read(link) ?? InterfaceEvidence()))
-        case .resolve(let request): resolve(request)
-        case .connect(let attempt): connect(attempt)
+        case .resolve(let request): deliver(names.resolve(request, on: loop, now: now.monotonicNanoseconds))
+        case .connect(let attempt):
+            if let result = prober.start(attempt, on: loop, now: now) { feed(result) }
+            reportProbeLimit()
         case .cancel(let id): prober.cancel(id, on: loop)
         case .cancelLookup(let id): names.cancel(id)
         case .emit(let event):
-            // Followers come first: a session reads the routes before tasks proceed with the published path.
+            // Subscribers come first: a session reads the routes before tasks proceed with the published path.
             if case .path(let update) = event {
                 pacing.noteUpdate()
                 if !update.isInitial { names.forget() }
-                notifyPathFollowers(update.path)
+                notifySubscribers(update.path)
             }
             sink(event)
             if case .ended = event { isRunning = false }
-        case .changed(let changes):
-            hasChanged = true
-            if !followers.isEmpty { followers.removeAll { !$0(machine.path.snapshot, changes) } }
+        case .changed: hasChanged = true
         }
     }
 
@@ -377,13 +439,8 @@ final class MonitorLoop {
         if kernel.dumpDescriptor == nil { readDump() }
     }
 
-    private func connect(_ attempt: ProbeAttempt) {
-        if let result = prober.start(attempt, on: loop, now: now) { feed(result) }
-        followLimit()
-    }
-
     /// Passes a changed limit of sockets to the machine.
-    private func followLimit() {
+    private func reportProbeLimit() {
         guard prober.limit != lastLimit else { return }
         lastLimit = prober.limit
         feed(.probeLimit(lastLimit))
@@ -392,17 +449,44 @@ final class MonitorLoop {
     private func startWaiting() {
         guard isRunning else { return }
         for result in prober.startWaiting(on: loop, now: now) { feed(result) }
-        followLimit()
+        reportProbeLimit()
     }
 
+    /// Asks the kernel for a route, and for the neighbor to which it leads.
+    private func inspect(_ query: RouteQuery) -> RouteInspection {
+        var inspection = RouteInspection(query)
+        let bytes = kernel.ask([query][...]).first ?? []
+        inspection.route = RouteAnswer(NetlinkDecoder.decode(bytes), to: query) ?? .unanswered
+        if let key = inspection.nextHop { inspection.neighbor = NeighborAnswer(NetlinkDecoder.decode(kernel.ask(key))) }
+        return inspection
+    }
+
+    // MARK: Subscribers
+
+    private func notifySubscribers() {
+        if hasChanged, !subscribers.isEmpty, let path = machine.path.path { notifySubscribers(path) }
+    }
+
+    private func notifySubscribers(_ path: NetworkPath) {
+        hasChanged = false
+        if !subscribers.isEmpty { subscribers.removeAll { !$0(path) } }
+    }
+
+    private func reportState() {
+        guard !stateHandlers.isEmpty else { return }
+        let state = MonitorState(snapshot: machine.path.snapshot, isIdle: machine.path.isIdle, deadline: machine.deadline)
+        for body in stateHandlers { body(state) }
+        stateHandlers = []
+    }
+
+    // MARK: The end
+
     private func close() {
-        for follower in followers + earlyFollowers { _ = follower(nil, []) }
         for command in mailbox.close() {
             switch command {
             case .snapshot(let body): body(nil)
             case .inspect(_, let body): body(nil)
-            case .follow(let follower): _ = follower(nil, [])
-            case .add, .remove, .replace, .lookup, .report, .followPath, .state, .stop: break
+            case .add, .remove, .replace, .lookup, .report, .subscribeToPath, .state, .stop: break
             }
         }
         prober.closeAll()

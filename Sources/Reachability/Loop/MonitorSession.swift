@@ -86,7 +86,7 @@ package final class MonitorSession: MonitorSource {
     package func report(_ report: PassiveReport) { mailbox.post(.report(report)) }
 
     /// Passes a copy of the kernel's state to `body` on the monitor's thread; `nil` if the monitor has ended.
-    package func withSnapshot(_ body: @escaping @Sendable (Kernel.Snapshot?) -> Void) {
+    package func withSnapshot(_ body: @escaping @Sendable (KernelSnapshot?) -> Void) {
         if !mailbox.post(.snapshot(body)) { body(nil) }
     }
 
@@ -96,15 +96,9 @@ package final class MonitorSession: MonitorSource {
         if !mailbox.post(.inspect(query, body)) { body(nil) }
     }
 
-    /// Passes the snapshot with each batch of changes to `body` on the monitor's thread until `body` returns false. The first
-    /// call has no changes; the last call, at the monitor's end, has `nil`.
-    package func follow(_ body: @escaping @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool) {
-        if !mailbox.post(.follow(body)) { _ = body(nil, []) }
-    }
-
     /// Passes the path to `body` on the monitor's thread: at first, and after each change of links, addresses, routes or rules.
     /// It does so even if the path is unchanged. Ends when `body` returns false. `body` must not block.
-    package func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { mailbox.post(.followPath(body)) }
+    package func subscribeToPath(_ body: @escaping @Sendable (NetworkPath) -> Bool) { mailbox.post(.subscribeToPath(body)) }
 
     /// Passes the state at the end of the monitor's next turn to `body` on the monitor's thread. The state includes all messages
     /// that the kernel had sent when the previous call's `body` ran. `body` is not called if the monitor has ended.
@@ -129,7 +123,7 @@ private final class SharedFlag: Sendable {
 /// The state of a monitor at one moment, for callers that wait until the monitor is idle.
 package struct MonitorState: Sendable {
     /// The known state of the kernel's tables.
-    package var snapshot: Kernel.Snapshot
+    package var snapshot: KernelSnapshot
     /// Whether no dump, query or answer is pending.
     package var isIdle: Bool
     /// The time at which the monitor continues without input, on the monotonic clock in nanoseconds; `nil` for never.

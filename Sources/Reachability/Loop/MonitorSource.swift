@@ -18,15 +18,11 @@ package protocol MonitorSource: Sendable {
     func report(_ report: PassiveReport)
 
     /// Passes a copy of the kernel's state to `body`; `nil` after the end.
-    func withSnapshot(_ body: @escaping @Sendable (Kernel.Snapshot?) -> Void)
-
-    /// Passes the snapshot with each batch of changes to `body` until `body` returns false. The first call has no changes; the
-    /// last call, at the end, has `nil`.
-    func follow(_ body: @escaping @Sendable (Kernel.Snapshot?, [Kernel.Change]) -> Bool)
+    func withSnapshot(_ body: @escaping @Sendable (KernelSnapshot?) -> Void)
 
     /// Passes the path to `body`, at first and after each change of the kernel's state, even if the path is unchanged. Ends when
     /// `body` returns false.
-    func followPath(_ body: @escaping @Sendable (NetworkPath) -> Bool)
+    func subscribeToPath(_ body: @escaping @Sendable (NetworkPath) -> Bool)
 
     /// Requests the end of the source. A few events may still follow.
     func requestStop()

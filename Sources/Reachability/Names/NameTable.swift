@@ -191,7 +191,7 @@ package struct NameTable: Sendable {
                 return nextCandidate(key, now: now)
             case .libc:
                 // The number of a request is that of a target of its own, because the queue has one request for each target.
-                let id = takeNumber() << 32
+                let id = makeNumber() << 32
                 running[key]?.libcRequest = id
                 askedLibc[id] = key
                 return [.askLibc(LookupRequest(id: id, name: key.name, families: Set(key.families)))]
@@ -238,7 +238,7 @@ package struct NameTable: Sendable {
     private mutating func ask(
         _ name: String, _ family: IPAddress.Family, for key: RunningLookup.Key, _ lookup: inout RunningLookup, now: Int64
     ) {
-        let question = NameQuestion(id: takeNumber(), name: name, family: family)
+        let question = NameQuestion(id: makeNumber(), name: name, family: family)
         lookup[family] = .asked(id: question.id)
         asked[question.id] = key
         sendQueue.add(question, at: now)
@@ -380,13 +380,13 @@ package struct NameTable: Sendable {
     }
 
     private mutating func send(now: Int64) -> [Effect] {
-        sendQueue.take(now: now).map { entry in
+        sendQueue.takeSendable(now: now).map { entry in
             if entry.added < now, let key = asked[entry.id] { running[key]?.delayedUntil = now }
             return .ask(entry.question)
         }
     }
 
-    private mutating func takeNumber() -> UInt64 {
+    private mutating func makeNumber() -> UInt64 {
         lastNumber += 1
         return lastNumber
     }
@@ -396,5 +396,23 @@ extension RunningLookup {
     /// Whether a server answered any question, possibly with a failure.
     fileprivate var hasAnswer: Bool {
         questions.contains { $0.lookup.exchanges.contains { $0.outcome == .answered } }
+    }
+}
+
+/// The complete names that DNS is asked for, in their order (resolv.conf(5), `search` and `ndots`).
+enum SearchList {
+    /// The maximum length of a name without its final dot (RFC 1035 section 3.1).
+    static let nameLimit = 253
+
+    /// Returns the candidates for a name, each without a final dot. A name with a final dot is complete.
+    static func candidates(for name: String, _ configuration: ResolverConfiguration, hostName: String) -> [String] {
+        if name.hasSuffix(".") { return [String(name.dropLast())] }
+        // Without a list, glibc takes the domain of the machine's own name.
+        let own = hostName.split(separator: ".", maxSplits: 1).dropFirst().map(String.init)
+        let domains = (configuration.search.isEmpty ? own : configuration.search)
+            .map { $0.hasSuffix(".") ? String($0.dropLast()) : $0 }
+        let joined = domains.filter { !$0.isEmpty }.map { "\(name).\($0)" }.filter { $0.utf8.count <= nameLimit }
+        let hasDots = name.utf8.count { $0 == UInt8(ascii: ".") } >= configuration.ndots
+        return hasDots ? [name] + joined : joined + [name]
     }
 }

@@ -39,8 +39,8 @@ struct SendQueue: Hashable, Sendable {
         open.remove(id)
     }
 
-    /// Returns the questions to send now.
-    mutating func take(now: Int64) -> [Entry] {
+    /// Removes the questions that may be sent now from the queue, and returns them.
+    mutating func takeSendable(now: Int64) -> [Entry] {
         while forgotten < sent.count, sent[forgotten].time + NameTable.burstTime <= now {
             young.remove(sent[forgotten].id)
             forgotten += 1

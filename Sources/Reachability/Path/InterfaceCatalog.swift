@@ -7,12 +7,12 @@ package struct InterfaceCatalog: Sendable {
 
     package init() {}
 
-    package init(_ snapshot: Kernel.Snapshot, evidence: [UInt32: InterfaceEvidence]) {
+    package init(_ snapshot: KernelSnapshot, evidence: [UInt32: InterfaceEvidence]) {
         update(snapshot, evidence: evidence, changed: Set(snapshot.links.keys))
     }
 
     /// Updates the catalog after changes of the given interfaces, their addresses or their evidence.
-    package mutating func update(_ snapshot: Kernel.Snapshot, evidence: [UInt32: InterfaceEvidence], changed: Set<UInt32>) {
+    package mutating func update(_ snapshot: KernelSnapshot, evidence: [UInt32: InterfaceEvidence], changed: Set<UInt32>) {
         let dependents = dependents(of: changed, snapshot)
         let indexes = dependents.isEmpty ? changed : changed.union(dependents)
         let sorted = indexes.count > Self.searchLimit ? Self.addresses(of: snapshot) : nil
@@ -42,7 +42,7 @@ package struct InterfaceCatalog: Sendable {
 
     /// Returns the devices that depend on the given ones, directly or indirectly. These are the devices of which they are or were
     /// ports, and the devices that are stacked on them.
-    private func dependents(of changed: Set<UInt32>, _ snapshot: Kernel.Snapshot) -> Set<UInt32> {
+    private func dependents(of changed: Set<UInt32>, _ snapshot: KernelSnapshot) -> Set<UInt32> {
         var found: Set<UInt32> = []
         var latest = changed
         while !latest.isEmpty {
@@ -69,7 +69,7 @@ package struct InterfaceCatalog: Sendable {
     /// The number of interfaces up to which searching for each one's addresses costs less than sorting all addresses.
     private static let searchLimit = 8
 
-    private static func addresses(of snapshot: Kernel.Snapshot) -> [UInt32: [Address]] {
+    private static func addresses(of snapshot: KernelSnapshot) -> [UInt32: [Address]] {
         var addresses: [UInt32: [Address]] = [:]
         for address in snapshot.addresses.values { addresses[address.key.interface, default: []].append(address) }
         for index in addresses.keys { addresses[index]?.sort { $0.key < $1.key } }
@@ -103,7 +103,7 @@ struct DefaultRoutes {
     }
 }
 
-extension Kernel.Snapshot {
+extension KernelSnapshot {
     /// The default routes by interface. This is a property, because an initializer would take ownership of the snapshot, and so
     /// copy all its tables.
     var defaults: DefaultRoutes {

@@ -1,13 +1,13 @@
 /// Determines the cause of an unsatisfied path: the lowest failing layer of the most relevant interface
 /// (docs/command-line.md, "Satisfied paths").
 struct PathCause {
-    private let snapshot: Kernel.Snapshot
+    private let snapshot: KernelSnapshot
     private let catalog: InterfaceCatalog
     private let configuration: MonitorConfiguration
     private let destinations: RouteDestinations
 
     init(
-        _ snapshot: Kernel.Snapshot, _ catalog: InterfaceCatalog, _ configuration: MonitorConfiguration,
+        _ snapshot: KernelSnapshot, _ catalog: InterfaceCatalog, _ configuration: MonitorConfiguration,
         _ destinations: RouteDestinations
     ) {
         self.snapshot = snapshot
@@ -173,4 +173,12 @@ package enum RouteRefusal: Hashable, Sendable {
         case .blackhole: "EINVAL"
         }
     }
+}
+
+/// Returns why none of an interface's addresses can be a source; `nil` if one can. Link-local IPv6 addresses do not count.
+func addressFault(of addresses: [Address]) -> AddressFault? {
+    let global = addresses.filter { !($0.address.family == .v6 && $0.address.isLinkLocal) }
+    if global.contains(where: \.isUsable) { return nil }
+    if addresses.contains(where: { $0.flags.contains(.duplicate) }) { return .duplicate }
+    return global.contains { $0.flags.contains(.tentative) } ? .tentative : .missing
 }

@@ -20,7 +20,7 @@ struct PathEvaluation {
         case path(NetworkPath, selected: Selected?)
     }
 
-    let snapshot: Kernel.Snapshot
+    let snapshot: KernelSnapshot
     let catalog: InterfaceCatalog
     let resolver: ResolverConfiguration
     let configuration: MonitorConfiguration
@@ -29,7 +29,7 @@ struct PathEvaluation {
     let lastSelected: Selected?
     let isConsistent: Bool
     /// The interfaces that the targets' routes use.
-    let followed: Set<UInt32>
+    let usedInterfaces: Set<UInt32>
 
     /// The maximum number of candidates, because each needs a query.
     private static let candidateLimit = 16
@@ -52,7 +52,7 @@ struct PathEvaluation {
         let (v4, v6) = (choices.v4?.usable, choices.v6?.usable)
         let selected = v4 ?? v6
         let under = selected.flatMap { underlying($0.interface, defaults, &queries) }
-        let carrierIndexes = carriers(followed, defaults, &queries)
+        let carrierIndexes = carriers(usedInterfaces, defaults, &queries)
         guard queries.isEmpty else { return .ask(queries) }
 
         // The interface that the kernel would use counts as selected, even if it cannot carry packets now.
@@ -206,13 +206,13 @@ struct PathEvaluation {
         return preferred(others, defaults).first
     }
 
-    /// Returns the followed interfaces and the interfaces that carry their packets: those under a tunnel, a VLAN and the like.
+    /// Returns the interfaces that targets use and the interfaces that carry their packets: those under a tunnel, a VLAN and the like.
     private func carriers(
-        _ followed: Set<UInt32>, _ defaults: DefaultRoutes, _ queries: inout [RouteQuery]
+        _ used: Set<UInt32>, _ defaults: DefaultRoutes, _ queries: inout [RouteQuery]
     ) -> Set<UInt32> {
-        var found = followed
+        var found = used
         // A fixed order, so that a replay sends the same queries.
-        var remaining = followed.sorted()
+        var remaining = used.sorted()
         while let index = remaining.popLast() {
             guard let interface = catalog.interfaces[index] else { continue }
             var below = underlying(interface, defaults, &queries).map { [$0.index] } ?? []

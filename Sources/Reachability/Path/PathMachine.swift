@@ -49,10 +49,88 @@ package struct PathMachine: Sendable {
         case resynced(ResyncReason)
         case gap(nanoseconds: Int64)
         /// Links, addresses, routes, rules or the resolver's configuration changed.
-        case changed([Kernel.Change])
+        case changed([KernelChange])
         /// The monitor has ended; no further effects follow.
         case ended
     }
+
+    /// The work to do at the end of a turn.
+    private struct Work: Sendable {
+        /// The kernel must be queried again.
+        var ask = false
+        /// An evaluation is running; queries may be pending.
+        var evaluate = false
+        /// Routes or rules that refuse a network were added or removed.
+        var filters = false
+        /// More than the kernel's answers changed.
+        var structure = false
+        /// The interfaces whose link, addresses or evidence changed.
+        var interfaces: Set<UInt32> = []
+        /// The number of events in this turn.
+        var events = 0
+
+        /// Whether nothing waits for an evaluation.
+        var isUnchanged: Bool { !ask && !evaluate && !filters && !structure && interfaces.isEmpty }
+    }
+
+    /// The properties of a link on which its evidence depends. A change of flags is no reason to read the evidence again.
+    private struct EvidenceSubject: Hashable, Sendable {
+        let name: String
+        let kind: String?
+        let hardwareType: UInt16
+        let hardwareAddress: [UInt8]
+
+        init(_ link: Link) {
+            name = link.name
+            kind = link.kind
+            hardwareType = link.hardwareType
+            hardwareAddress = link.hardwareAddress
+        }
+    }
+
+    /// The tables that must be dumped to repair a loss of events.
+    private struct Resync: Sendable {
+        /// The reasons in order of arrival, each once.
+        var reasons: [ResyncReason] = []
+        var tables: CaseSet<KernelTable> = []
+        /// The table whose dump was already running when events were lost. The end of that dump does not repair the loss.
+        var runningDump: KernelTable?
+    }
+
+    /// A complete dump that is being merged.
+    private struct Merge: Sendable {
+        let table: KernelTable
+        /// The interface to whose routes the dump is limited; `nil` for the complete table.
+        let interface: UInt32?
+        let isPartialResult: Bool
+        let wasStale: Bool
+        /// The earliest time of the next slice, which belongs to the next turn.
+        var due: Int64
+    }
+
+    /// The message of a link that ended the path, and those after it.
+    private struct DelayedMessages: Sendable {
+        let messages: ArraySlice<NetlinkMessage>
+        /// The monotonic time of their event.
+        let time: Int64
+    }
+
+    /// The path after a message of the selected link.
+    private struct Loss: Sendable {
+        /// The link as the message describes it.
+        let link: Link
+        let path: NetworkPath
+        /// The differences from the published path, which changes only after an evaluation.
+        let differences: CaseSet<PathChangeReason>
+        let selected: PathEvaluation.Selected?
+        /// The one input that may change without an evaluation.
+        let isConsistent: Bool
+    }
+
+    /// The number of routes that can be compared in about a millisecond.
+    package static let defaultMergeLimit = 2_048
+
+    private static let noSuchDevice: Int32 = 19
 
     package let configuration: MonitorConfiguration
     package private(set) var evidence: [UInt32: InterfaceEvidence] = [:]
@@ -63,55 +141,55 @@ package struct PathMachine: Sendable {
     /// The number of events since the last publication that changed nothing published.
     package private(set) var coalescedEventCount = 0
     /// The number of messages that could not be decoded.
-    package internal(set) var malformed = 0
+    package private(set) var malformed = 0
     /// The number of times that events were lost.
     package private(set) var overruns = 0
 
     // The queries that are sent after each change.
-    private var first: [Effect]
+    private var queriesAfterChange: [Effect]
     package private(set) var destinations = RouteDestinations()
-    var keeper = SnapshotKeeper()
-    var schedule = DumpSchedule()
-    var draws = SplitMix64(seed: 0)
-    var sequence: UInt32 = 0
-    var wasInterrupted = false
-    var isPolling = false
+    private var keeper = SnapshotKeeper()
+    private var schedule = DumpSchedule()
+    private var draws = SplitMix64(seed: 0)
+    private var sequence: UInt32 = 0
+    private var wasInterrupted = false
+    private var isPolling = false
     private var hasBegun = false
-    var unsettled = CaseSet<KernelTable>.all
-    var resync = Resync()
+    private var unsettled = CaseSet<KernelTable>.all
+    private var resync = Resync()
     // The complete dump that is being merged, and the time of its next slice.
-    var merge: Merge?
-    let mergeLimit: Int
+    private var merge: Merge?
+    private let mergeLimit: Int
     // The earliest expiry of a default route with a lifetime.
-    var expiryDue: Int64?
-    var reasons: CaseSet<PathChangeReason> = []
+    private var expiryDue: Int64?
+    private var reasons: CaseSet<PathChangeReason> = []
     // Changes are collected until the turn ends; stale tables until the next event.
-    var pending = SnapshotKeeper.Outcome()
-    private(set) var awaited: Set<UInt32> = []
+    private var pending = SnapshotKeeper.Outcome()
+    private var awaited: Set<UInt32> = []
     private var subjects: [UInt32: EvidenceSubject] = [:]
     private var answers = RouteAnswers()
     private var formerAnswers = RouteAnswers()
-    private(set) var published: NetworkPath?
-    private(set) var lastSelected: PathEvaluation.Selected?
-    var work = Work()
+    private var published: NetworkPath?
+    private var lastSelected: PathEvaluation.Selected?
+    private var work = Work()
     private var hasExpiredAnswers = false
     private var hasReachableNeighbor = false
     // The interfaces that the targets' routes use.
-    private(set) var followed: Set<UInt32> = []
-    var delayed: DelayedMessages?
+    private var usedInterfaces: Set<UInt32> = []
+    private var delayed: DelayedMessages?
     // The losses that ``foresee()`` has computed, and whether it must be called again.
-    var foreseen: [Loss] = []
-    var isForesightMissing = false
+    private var foreseen: [Loss] = []
+    private var isForesightMissing = false
 
     /// Creates a machine. `mergeLimit` is the approximate number of routes of a complete dump that are compared in one turn.
     package init(_ configuration: MonitorConfiguration, mergeLimit: Int = Self.defaultMergeLimit) {
         self.configuration = configuration
         self.mergeLimit = mergeLimit
-        first = PathEvaluation.initialQueries(configuration, destinations).map { .askRoute($0) }
+        queriesAfterChange = PathEvaluation.initialQueries(configuration, destinations).map { .askRoute($0) }
     }
 
     /// The known state of the kernel's tables.
-    package var snapshot: Kernel.Snapshot { keeper.live }
+    package var snapshot: KernelSnapshot { keeper.live }
     /// Whether the first dumps are complete, and no dump or query is pending.
     package var isIdle: Bool { path != nil && schedule.isIdle && merge == nil && !isAsking }
     /// Whether answers are pending that decide the path.
@@ -122,18 +200,18 @@ package struct PathMachine: Sendable {
         hasBegun && !hasEnded ? earlier(merge?.due ?? schedule.deadline, expiryDue) : nil
     }
 
-    /// Follows the interfaces that the targets' routes use. Their changes, and changes of the interfaces that carry their
+    /// Sets the interfaces that the targets' routes use. Their changes, and changes of the interfaces that carry their
     /// packets, are published like those of physical interfaces.
-    package mutating func follow(_ interfaces: Set<UInt32>) {
-        guard followed != interfaces else { return }
-        followed = interfaces
+    package mutating func setUsedInterfaces(_ interfaces: Set<UInt32>) {
+        guard usedInterfaces != interfaces else { return }
+        usedInterfaces = interfaces
         markChanged()
     }
 
     /// Handles one event and returns the effects, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
         guard !hasEnded else { return [] }
-        takeDelayedMessages()
+        applyDelayedMessages()
         let time = now.monotonicNanoseconds
         switch event {
         case .began(let seed, let isPolling):
@@ -149,7 +227,7 @@ package struct PathMachine: Sendable {
                     delayed = DelayedMessages(messages: messages[place...], time: time)
                     return publish(end, at: now)
                 }
-                take(message, at: time)
+                apply(message, at: time)
             }
         case .overrun:
             overruns += 1
@@ -191,12 +269,12 @@ package struct PathMachine: Sendable {
 
     // MARK: Events
 
-    mutating func take(_ message: NetlinkMessage, at now: Int64) {
-        take(message.event, at: now)
+    private mutating func apply(_ message: NetlinkMessage, at now: Int64) {
+        apply(message.event, at: now)
         noteLifetime(of: message, at: now)
     }
 
-    private mutating func take(_ event: NetlinkEvent, at now: Int64) {
+    private mutating func apply(_ event: NetlinkEvent, at now: Int64) {
         switch event {
         case .malformed: malformed += 1
         case .done: break
@@ -215,7 +293,7 @@ package struct PathMachine: Sendable {
     }
 
     /// Processes the new entries of `pending`.
-    mutating func noteChanges(from known: Int, at now: Int64) {
+    private mutating func noteChanges(from known: Int, at now: Int64) {
         for table in pending.staleTables { schedule.request(table, at: now) }
         pending.staleTables = []
         // A fixed order, so that a replay behaves the same: too many interfaces become one complete dump.
@@ -226,7 +304,7 @@ package struct PathMachine: Sendable {
         work.ask = true
     }
 
-    private mutating func note(_ change: Kernel.Change) {
+    private mutating func note(_ change: KernelChange) {
         switch change {
         case .link(let link):
             work.interfaces.insert(link.index)
@@ -260,7 +338,7 @@ package struct PathMachine: Sendable {
     }
 
     /// Notes that the kernel's answers may have changed, although the snapshot has not.
-    mutating func expireAnswers() {
+    private mutating func expireAnswers() {
         work.ask = true
         hasExpiredAnswers = true
     }
@@ -277,7 +355,7 @@ package struct PathMachine: Sendable {
         return hasReachableNeighbor
     }
 
-    mutating func markChanged() {
+    private mutating func markChanged() {
         (work.ask, work.structure) = (true, true)
     }
 
@@ -330,7 +408,7 @@ package struct PathMachine: Sendable {
             answers.removeAll()
             (work.ask, work.evaluate) = (false, true)
             if isOnlyAnswers { return formerAnswers.queries.sorted(by: RouteQuery.areInOrder).map { .askRoute($0) } }
-            if !first.isEmpty { return first }
+            if !queriesAfterChange.isEmpty { return queriesAfterChange }
         }
         // The queries and their answers are unchanged, and nothing else changed: a route to another destination was added or
         // removed.
@@ -347,7 +425,7 @@ package struct PathMachine: Sendable {
         let evaluation = PathEvaluation(
             snapshot: keeper.live, catalog: catalog, resolver: resolver, configuration: configuration,
             destinations: destinations, answers: answers, lastSelected: lastSelected, isConsistent: isConsistent,
-            followed: followed
+            usedInterfaces: usedInterfaces
         )
         switch evaluation.run() {
         case .ask(let queries): return queries.map { .askRoute($0) }
@@ -366,7 +444,7 @@ package struct PathMachine: Sendable {
         let chosen = RouteDestinations(keeper.live.refusedNetworks)
         guard chosen != destinations else { return }
         destinations = chosen
-        first = PathEvaluation.initialQueries(configuration, chosen).map { .askRoute($0) }
+        queriesAfterChange = PathEvaluation.initialQueries(configuration, chosen).map { .askRoute($0) }
         work.structure = true
     }
 
@@ -421,5 +499,210 @@ package struct PathMachine: Sendable {
             path: removed, reasons: Array(found), isInitial: path == nil, coalescedEventCount: coalescedEventCount, moment: now)
         path = removed
         return [.publish(update), .ended]
+    }
+
+    // MARK: Dumps
+
+    private mutating func readDump(_ messages: [NetlinkMessage], at now: Moment) -> [Effect] {
+        for message in messages where message.sequence == sequence && schedule.running != nil {
+            if message.wasInterrupted { wasInterrupted = true }
+            if case .done(let errno) = message.event { return endDump(errno: errno, at: now) }
+            if message.event == .malformed { malformed += 1 } else { keeper.addDumped(message.event) }
+            noteLifetime(of: message, at: now.monotonicNanoseconds)
+        }
+        return []
+    }
+
+    private mutating func endDump(errno: Int32, at now: Moment) -> [Effect] {
+        guard let table = schedule.running else { return [] }
+        let time = now.monotonicNanoseconds
+        let (interface, wasStale) = (schedule.runningInterface, schedule.isStale)
+        // A kernel without IPv6 or nexthop objects refuses their dumps (EAFNOSUPPORT, EOPNOTSUPP, EINVAL). The table is then
+        // empty.
+        let isAbsent = interface == nil && (errno == 97 || errno == 95 || errno == 22)
+        let hasFailed = errno != 0 && !isAbsent
+        // A removed interface has no routes, and the event of its removal marks the other stale tables.
+        let isGone = interface != nil && errno == Self.noSuchDevice
+        let isComplete = !wasInterrupted && (!hasFailed || isGone)
+        let decision = schedule.finished(isComplete ? .complete : .interrupted, draw: draws.next(), at: time)
+        if hasFailed || decision == .retry { keeper.abandonDump() }
+        if decision == .retry || isGone {
+            _ = clearRunningDump(table)
+            return []
+        }
+        merge = Merge(
+            table: table, interface: interface, isPartialResult: decision == .acceptPartial, wasStale: wasStale, due: time
+        )
+        mergeDump(at: time)
+        return []
+    }
+
+    /// Merges a slice of a complete dump.
+    private mutating func mergeDump(at time: Int64) {
+        guard let finished = merge else { return }
+        let before = pending.changes.count
+        let isDone = keeper.mergeDump(atMost: mergeLimit, &pending)
+        noteChanges(from: before, at: time)
+        if before != pending.changes.count, resync.tables.contains(finished.table) { reasons.insert(.resynced) }
+        guard isDone else {
+            merge?.due = time + 1
+            return
+        }
+        merge = nil
+        let isStale = clearRunningDump(finished.table)
+        // A table that cannot be read does not delay the path, which is computed from queries and not from tables.
+        let settles = finished.interface == nil && unsettled.remove(finished.table) != nil
+        if settles || finished.isPartialResult { markChanged() }
+        if finished.isPartialResult {
+            // The resync is announced when a later dump is complete.
+            if resync.reasons.isEmpty { resync.reasons = [.dumpInterrupted] }
+            resync.tables.insert(finished.table)
+        } else if !isStale, finished.interface == nil {
+            // The kernel's answers since the loss may depend on a state that no dump shows any more.
+            if resync.tables.remove(finished.table) != nil, resync.tables.isEmpty { expireAnswers() }
+        }
+        if let path, path.isConsistent != isConsistent { markChanged() }
+    }
+
+    /// Returns whether events were lost while this dump ran, and clears the mark: the repeated dump begins after the loss.
+    private mutating func clearRunningDump(_ table: KernelTable) -> Bool {
+        guard resync.runningDump == table else { return false }
+        resync.runningDump = nil
+        return true
+    }
+
+    // A stale table counts as consistent only after the dump that corrects it is merged.
+    private var isConsistent: Bool { !schedule.isStale && merge?.wasStale != true && !isPolling }
+
+    private mutating func startDump(at now: Moment) -> [Effect] {
+        guard merge == nil, let table = schedule.next(at: now.monotonicNanoseconds) else { return [] }
+        keeper.beginDump(table, over: schedule.runningInterface)
+        (sequence, wasInterrupted) = (sequence &+ 1, false)
+        return [.dump(table, over: schedule.runningInterface, sequence: sequence)]
+    }
+
+    // MARK: Lifetimes
+
+    /// The kernel counts lifetimes in clock ticks and reports hundredths of a second. After this additional time, the route has
+    /// expired.
+    private static let lifetimeGrain = Duration.milliseconds(50)
+
+    // When the lifetime of a route (from router advertisements) expires, the kernel stops using the route at once. It sends the
+    // event up to half a minute later, when it removes the route. A new advertisement extends the lifetime without an event.
+    private mutating func noteLifetime(of message: NetlinkMessage, at now: Int64) {
+        guard let lifetime = message.routeLifetime else { return }
+        expiryDue = min(expiryDue ?? .max, now.addingSaturated((lifetime + Self.lifetimeGrain).saturatingNanoseconds))
+    }
+
+    private mutating func checkLifetimes(at now: Int64) {
+        guard let due = expiryDue, due <= now else { return }
+        expiryDue = nil
+        expireAnswers()
+        // Reads the remaining lifetimes of the other routes, and of a route whose lifetime was extended.
+        schedule.request(.routesV6, at: now)
+    }
+
+    // MARK: Loss of the path
+    //
+    // If no other interface is usable, the path ends with its link, whatever routes remain (docs/command-line.md, "Satisfied paths"). The
+    // update is published with the link's message, before the kernel is asked. The consequences follow: removed addresses and routes, and at the
+    // turn's end the kernel's own answer.
+
+    /// Handles the messages that a published loss has delayed, so that ``snapshot`` has them. Without this call, the next event does that.
+    package mutating func applyDelayedMessages() {
+        guard let delayed else { return }
+        self.delayed = nil
+        for message in delayed.messages { apply(message, at: delayed.time) }
+        // The published update has counted the first one.
+        work.events -= 1
+    }
+
+    /// Whether ``foresee()`` has work. Call it when the monitor is idle.
+    package var isForesightDue: Bool { isForesightMissing && path?.status == .satisfied && !hasEnded }
+
+    /// Computes the losses that the next message of the selected link may cause: the link is switched off, or loses its carrier.
+    /// Only the time until such a message is published depends on this call.
+    package mutating func foresee() {
+        isForesightMissing = false
+        foreseen = []
+        guard let link = onlyUsableLink else { return }
+        foreseen = [link.afterSwitchingOff, link.afterCarrierLoss].compactMap { makeLoss(of: $0, formerly: link) }
+    }
+
+    /// Returns the loss of the path that the link's message causes; `nil` if the kernel must be asked first.
+    private func loss(of link: Link) -> Loss? {
+        guard !link.hasCarrier, link.index == path?.interface?.index, let former = onlyUsableLink else { return nil }
+        if let known = foreseen.first(where: { $0.link == link && $0.isConsistent == isConsistent }) { return known }
+        return makeLoss(of: link, formerly: former)
+    }
+
+    /// The selected link, if the path has no other; `nil` if another interface is usable, or changes wait for an evaluation.
+    private var onlyUsableLink: Link? {
+        guard let path, let interface = path.interface, path.underlying == nil, unsettled.isEmpty, resolver != nil,
+            work.isUnchanged, pending.changes.isEmpty, awaited.isEmpty,
+            path.interfaceV4.map({ $0.index == interface.index }) ?? true,
+            path.interfaceV6.map({ $0.index == interface.index }) ?? true,
+            let link = keeper.live.links[interface.index], link.hasCarrier
+        else { return nil }
+        let defaults = keeper.live.defaults
+        let isAlone = catalog.interfaces.values.allSatisfy { other in
+            if other.index == interface.index || !configuration.allows(other) { return true }
+            // A loopback interface and a port have no path of their own without a default route.
+            if other.type == .loopback || other.level == .enslaved { return defaults.metrics[other.index] == nil }
+            return other.level < .degraded
+        }
+        return isAlone ? link : nil
+    }
+
+    private func makeLoss(of link: Link, formerly former: Link) -> Loss? {
+        // Another kind of device may need other evidence.
+        guard let resolver, let published, EvidenceSubject(link) == EvidenceSubject(former), link.master == former.master else {
+            return nil
+        }
+        let snapshot = keeper.live.losing(link)
+        var catalog = self.catalog
+        catalog.update(snapshot, evidence: evidence, changed: [link.index])
+        var answers = RouteAnswers()
+        while true {
+            let evaluation = PathEvaluation(
+                snapshot: snapshot, catalog: catalog, resolver: resolver, configuration: configuration,
+                destinations: destinations, answers: answers, lastSelected: lastSelected, isConsistent: isConsistent,
+                usedInterfaces: usedInterfaces)
+            switch evaluation.run() {
+            // The cause is that of the link, whatever the kernel answers.
+            case .ask(let queries): for query in queries { answers.add(.refused(errno: RouteAnswer.noRoute), to: query) }
+            case .path(let path, let selected):
+                guard path.cause?.layer == .link else { return nil }
+                return Loss(
+                    link: link, path: path, differences: PathDifference.reasons(from: published, to: path), selected: selected,
+                    isConsistent: isConsistent)
+            }
+        }
+    }
+}
+
+/// The reason for dumping the kernel's tables again. The raw values are those of `resync`
+/// records (docs/command-line.md).
+package enum ResyncReason: String, Hashable, Sendable, CaseIterable {
+    case overrun
+    case dumpInterrupted = "dump_interrupted"
+    case resume
+}
+
+extension Link {
+    /// The link as the kernel reports it after an administrator has switched it off.
+    fileprivate var afterSwitchingOff: Link {
+        var link = self
+        link.flags.subtract([.up, .running, .lowerUp, .dormant])
+        link.operationalState = .down
+        return link
+    }
+
+    /// The link as the kernel reports it after the loss of its carrier (default_operstate).
+    fileprivate var afterCarrierLoss: Link {
+        var link = self
+        link.flags.subtract([.running, .lowerUp])
+        link.operationalState = lower != 0 || lowerIsElsewhere ? .lowerLayerDown : .down
+        return link
     }
 }

@@ -95,7 +95,7 @@ struct RefusedNetworks: Hashable, Sendable {
     }
 }
 
-extension Kernel.Snapshot {
+extension KernelSnapshot {
     /// The networks that rules, and the routes of any table, refuse.
     var refusedNetworks: RefusedNetworks {
         var refused = index.refused

@@ -1,4 +1,4 @@
-/// Keeps a ``Kernel/Snapshot`` current: applies events, and replaces a table by a dump of it, including the events that arrive
+/// Keeps a ``KernelSnapshot`` current: applies events, and replaces a table by a dump of it, including the events that arrive
 /// during the dump.
 ///
 /// ```
@@ -20,7 +20,7 @@ package struct SnapshotKeeper: Sendable {
     /// The result of an event, or of the end of a dump.
     package struct Outcome: Sendable {
         /// The changes, in order.
-        package var changes: [Kernel.Change] = []
+        package var changes: [KernelChange] = []
         /// The stale tables. The kernel does not send an event for every change (see ``SnapshotKeeper/apply(_:)``).
         package var staleTables: CaseSet<KernelTable> = []
         /// The interfaces with stale routes.
@@ -37,7 +37,7 @@ package struct SnapshotKeeper: Sendable {
         }
     }
 
-    package private(set) var live = Kernel.Snapshot()
+    package private(set) var live = KernelSnapshot()
     private var dump: Dump?
     // The links without carrier whose routes were dead in the last dumps.
     private var ignored: Set<StaleRoutes> = []
@@ -49,7 +49,7 @@ package struct SnapshotKeeper: Sendable {
         let table: KernelTable
         /// The interface to whose routes the dump is limited; `nil` for the complete table.
         let interface: UInt32?
-        var shadow = Kernel.Snapshot.shadow
+        var shadow = KernelSnapshot.shadow
         var log: [NetlinkEvent] = []
         var replayed = 0
         var mergedShards: Range<Int>
@@ -99,7 +99,7 @@ package struct SnapshotKeeper: Sendable {
         if !ignored.isEmpty, case .link(let link) = event, live.links[link.index] != link {
             ignored = ignored.filter { $0.interface != link.index }
         }
-        live.take(event, &outcome)
+        live.apply(event, &outcome)
     }
 
     /// Begins a dump of a table, or of its routes over one interface. A running dump is discarded.
@@ -131,7 +131,7 @@ package struct SnapshotKeeper: Sendable {
         default: break
         }
         var ignored = Outcome()
-        dump?.shadow.take(event, &ignored)
+        dump?.shadow.apply(event, &ignored)
     }
 
     private mutating func addDumpedRoute(_ route: Route) {
@@ -193,14 +193,14 @@ package struct SnapshotKeeper: Sendable {
     // MARK: Merging
 
     private mutating func mergeTable(_ finished: inout Dump, _ outcome: inout Outcome) {
-        if finished.table != .links { finished.shadow.takeLinks(of: live) }
+        if finished.table != .links { finished.shadow.copyLinks(of: live) }
         _ = replay(&finished, atMost: .max, &outcome)
         var merged = Outcome()
         merged.changes = finished.shadow.changes(since: live, in: finished.table)
         if finished.table == .links { applyLinkChanges(merged.changes, &merged) }
         live.apply(merged.changes)
         for family in IPAddress.Family.allCases where finished.table == .rules(family) {
-            live.takeDuplicateRules(of: finished.shadow, family)
+            live.copyDuplicateRules(of: finished.shadow, family)
         }
         outcome.add(merged)
     }
@@ -213,7 +213,7 @@ package struct SnapshotKeeper: Sendable {
             let event = running.log[running.replayed]
             running.replayed += 1
             if let key = event.routeKey, running.mergedShards.contains(RouteTable.shard(of: key)) { continue }
-            running.shadow.take(event, &replayed)
+            running.shadow.apply(event, &replayed)
         }
         let count = running.replayed - start
         if running.replayed == running.log.count {
@@ -226,7 +226,7 @@ package struct SnapshotKeeper: Sendable {
 
     private mutating func mergeRoutes(_ running: inout Dump, atMost limit: Int, _ outcome: inout Outcome) -> Bool {
         guard let family = running.table.routeFamily else { return true }
-        running.shadow.takeLinks(of: live)
+        running.shadow.copyLinks(of: live)
         var work = replay(&running, atMost: limit, &outcome)
         guard running.log.isEmpty else { return false }
         if !running.hasMergedDefaults { mergeDefaultRoutes(&running, family, &outcome) }
@@ -237,7 +237,7 @@ package struct SnapshotKeeper: Sendable {
             removeHiddenRoutes(from: &running, inShard: shard)
             let changes = running.shadow.routeChanges(since: live, inShard: shard)
             live.apply(changes, leadingTo: running.shadow, inShard: shard)
-            live.takeDuplicates(of: running.shadow, inShard: shard)
+            live.copyDuplicates(of: running.shadow, inShard: shard)
             outcome.changes += changes
             running.shadow.removeRoutes(inShard: shard)
             running.mergedShards = running.mergedShards.lowerBound..<shard + 1
@@ -250,7 +250,7 @@ package struct SnapshotKeeper: Sendable {
         _ running: inout Dump, _ family: IPAddress.Family, _ outcome: inout Outcome
     ) {
         running.hasMergedDefaults = true
-        var changes: [Kernel.Change] = []
+        var changes: [KernelChange] = []
         for key in live.defaultRoutes.union(running.shadow.defaultRoutes) where key.family == family {
             if running.shadow.index.duplicates.contains(key) { live.noteDuplicate(key) }
             let dumped = running.shadow.routes(key)
@@ -291,10 +291,10 @@ package struct SnapshotKeeper: Sendable {
             outcome.staleTables.insert(finished.table)
             return
         }
-        finished.shadow.takeLinks(of: live)
+        finished.shadow.copyLinks(of: live)
         _ = replay(&finished, atMost: .max, &outcome)
         for shard in RouteTable.shards(of: family) { removeHiddenRoutes(from: &finished, inShard: shard) }
-        var changes: [Kernel.Change] = []
+        var changes: [KernelChange] = []
         for route in keys.flatMap({ live.routes[$0]?.list ?? [] })
         where route.uses(interface: interface) && !finished.shadow.contains(route) {
             changes.append(.routeRemoved(route))
@@ -336,12 +336,12 @@ package struct SnapshotKeeper: Sendable {
 
     // A dump of links may be the first sign that a link is down or removed. The routes and addresses over that link are removed
     // too.
-    private func applyLinkChanges(_ changes: [Kernel.Change], _ outcome: inout Outcome) {
+    private func applyLinkChanges(_ changes: [KernelChange], _ outcome: inout Outcome) {
         var after = live
         for change in changes {
             switch change {
-            case .link(let link): after.take(.link(link), &outcome, isRecorded: true)
-            case .linkRemoved(let index): after.take(.linkRemoved(index), &outcome, isRecorded: true)
+            case .link(let link): after.apply(.link(link), &outcome, isRecorded: true)
+            case .linkRemoved(let index): after.apply(.linkRemoved(index), &outcome, isRecorded: true)
             default: break
             }
         }

@@ -45,14 +45,14 @@ struct DNSChannel: ~Copyable {
 
     private static let isPrepared = ares_library_init(ARES_LIB_INIT_ALL) == ARES_SUCCESS
 
-    /// Creates a channel for the servers of a configuration, without sockets. `takeToken` returns an unused token for the loop.
+    /// Creates a channel for the servers of a configuration, without sockets. `makeToken` returns an unused token for the loop.
     ///
     /// - Throws: ``LoopError`` with ENOMEM if c-ares has no memory.
-    init(_ configuration: ResolverConfiguration, takeToken: @escaping () -> UInt64) throws(LoopError) {
+    init(_ configuration: ResolverConfiguration, makeToken: @escaping () -> UInt64) throws(LoopError) {
         guard Self.isPrepared else { throw LoopError(call: "ares_library_init", errno: ENOMEM) }
         // A server that the file names twice is asked once in each round.
         let nameservers = configuration.askedNameservers
-        let sockets = DNSSockets(nameservers, takeToken: takeToken)
+        let sockets = DNSSockets(nameservers, makeToken: makeToken)
         let object = Unmanaged.passUnretained(sockets).toOpaque()
         var options = ares_options()
         options.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | (configuration.usesTCP ? ARES_FLAG_USEVC : 0)

@@ -59,12 +59,12 @@ final class DNSSockets {
     private var closing: [(descriptor: Int32, isRegistered: Bool)] = []
     private var descriptors: [UInt64: Int32] = [:]
     private var readsLeft = DNSSockets.readLimit
-    private var takeToken: () -> UInt64
+    private var makeToken: () -> UInt64
 
-    /// Creates the sockets of a channel. `takeToken` returns an unused token for the loop.
-    init(_ nameservers: [ResolverConfiguration.Nameserver], takeToken: @escaping () -> UInt64) {
+    /// Creates the sockets of a channel. `makeToken` returns an unused token for the loop.
+    init(_ nameservers: [ResolverConfiguration.Nameserver], makeToken: @escaping () -> UInt64) {
         servers = nameservers.map(Server.init)
-        self.takeToken = takeToken
+        self.makeToken = makeToken
     }
 
     deinit {
@@ -140,7 +140,7 @@ final class DNSSockets {
             var size = Self.bufferSize
             setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
         }
-        let token = takeToken()
+        let token = makeToken()
         sockets[descriptor] = Socket(family: family, isStream: isStream, token: token)
         descriptors[token] = descriptor
         return descriptor

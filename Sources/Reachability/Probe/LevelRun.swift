@@ -103,18 +103,18 @@ final class LevelRun {
     /// Counts bytes that were sent.
     func noteSent(_ count: Int) { result.bytesSent += count }
 
-    /// Takes bytes of the server.
+    /// Handles bytes of the server.
     func receive(_ bytes: UnsafeRawBufferPointer, now: Int64) {
         result.bytesReceived += bytes.count
         guard !hasEnded, redirection == nil else { return }
-        let bytes = takeTunnel(bytes, now)
+        let bytes = receiveTunnel(bytes, now)
         guard !bytes.isEmpty, !hasEnded else { return }
-        guard let client else { return take(bytes, now) }
+        guard let client else { return receiveResponse(bytes, now) }
         let wasHandshaking = client.state == .handshaking
         let step = client.receive(bytes)
         output += step.bytesToSend
         if wasHandshaking, client.facts.isComplete { handshakeCompleted(client, now) }
-        if !step.plaintext.isEmpty { step.plaintext.withUnsafeBytes { take($0, now) } }
+        if !step.plaintext.isEmpty { step.plaintext.withUnsafeBytes { receiveResponse($0, now) } }
         guard !hasEnded, redirection == nil else { return }
         switch step.state {
         case .failed: end(.protocolError)
@@ -124,8 +124,8 @@ final class LevelRun {
         }
     }
 
-    /// Takes the proxy's answer. Returns the bytes behind it, which are those of the server.
-    private func takeTunnel(_ bytes: UnsafeRawBufferPointer, _ now: Int64) -> UnsafeRawBufferPointer {
+    /// Handles the answer of the proxy. Returns the bytes behind it, which are those of the server.
+    private func receiveTunnel(_ bytes: UnsafeRawBufferPointer, _ now: Int64) -> UnsafeRawBufferPointer {
         guard var tunnel else { return bytes }
         let count = tunnel.receive(bytes)
         self.tunnel = tunnel
@@ -204,7 +204,7 @@ final class LevelRun {
         output += client?.send(request.bytes()) ?? request.bytes(through: plan.proxy)
     }
 
-    private func take(_ bytes: UnsafeRawBufferPointer, _ now: Int64) {
+    private func receiveResponse(_ bytes: UnsafeRawBufferPointer, _ now: Int64) {
         guard probe != nil else { return }
         if firstByte == nil {
             firstByte = now

@@ -19,7 +19,7 @@ struct LookupQueue: Hashable, Sendable {
     /// The next step of a thread.
     enum Turn: Hashable {
         /// Resolve this name. `more`: another thread must be woken for the remaining names.
-        case take(LookupRequest, more: Bool)
+        case lookUp(LookupRequest, more: Bool)
         case wait
         case end
     }
@@ -98,7 +98,7 @@ struct LookupQueue: Hashable, Sendable {
         if wasIdle { idle -= 1 }
         if !isStopped, !waiting.isEmpty {
             let request = waiting.removeFirst()
-            return .take(request, more: !waiting.isEmpty)
+            return .lookUp(request, more: !waiting.isEmpty)
         }
         // Threads that were created beside blocked ones are not kept: each wake-up wakes all waiting threads.
         if isStopped || timedOut || threads > threadLimit {

@@ -167,7 +167,7 @@ extension NameResolver {
         let end = MonotonicClock.now().addingSaturated(idleTime.saturatingNanoseconds)
         while true {
             switch work.state.withLock({ $0.queue.next(of: generation, wasIdle: wasIdle, timedOut: timedOut) }) {
-            case .take(let request, let more):
+            case .lookUp(let request, let more):
                 if more { signal.wake() }
                 return request
             case .end:

@@ -120,14 +120,14 @@ final class NameService {
 
     private func ask(_ question: NameQuestion, now: Int64) {
         if channel == nil {
-            channel = try? DNSChannel(table.configuration.resolver) { [unowned self] in takeToken() }
+            channel = try? DNSChannel(table.configuration.resolver) { [unowned self] in makeToken() }
         }
         guard channel != nil else { return failures.append(NameQuestionResult(id: question.id, .failed)) }
         channel?.ask(question, now: now)
     }
 
     // Tokens are used again only after four billion sockets.
-    private func takeToken() -> UInt64 {
+    private func makeToken() -> UInt64 {
         lastToken = lastToken + 1 < Self.tokens.upperBound ? lastToken + 1 : Self.tokens.lowerBound
         return lastToken
     }

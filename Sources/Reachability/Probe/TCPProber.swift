@@ -29,7 +29,7 @@ package struct TCPProber: ~Copyable {
     /// The time in nanoseconds after which a limit that was lowered rises by an eighth.
     static let recoveryGap: Int64 = 1_000_000_000
 
-    struct Connecting {
+    private struct Connection {
         var attempt: ProbeAttempt
         var socket: Int32
         let started: Moment
@@ -41,7 +41,7 @@ package struct TCPProber: ~Copyable {
     }
 
     /// The levels of a connection that is established.
-    struct Levels {
+    private struct Levels {
         let run: LevelRun
         /// The result of the connection.
         let connected: ProbeResult
@@ -54,6 +54,12 @@ package struct TCPProber: ~Copyable {
         var isWaiting = false
     }
 
+    private static let readSize = 16_384
+    /// The number of reads for one connection in a turn, so that a server that sends without end delays no other probe.
+    private static let readLimit = 4
+    private static let errorLimit = 8
+    private static let contextLimit = 16
+
     /// The maximum number of simultaneous TLS handshakes of attempts that began without a place: those after a redirect, at further
     /// addresses, and of targets that did not accept the last connection.
     static let unplacedHandshakeLimit = 128
@@ -65,23 +71,23 @@ package struct TCPProber: ~Copyable {
     private var recoveryDue = Int64.max
     // A token is the number of an attempt, and in its lowest bits the attempt's slot.
     private static let slotBits: UInt64 = 26
-    var slots: ContiguousArray<Connecting?> = []
+    private var slots: ContiguousArray<Connection?> = []
     private var free: [Int] = []
     // The slots of running attempts, by their ids.
-    private var connecting: [UInt64: Int] = [:]
+    private var slotsByID: [UInt64: Int] = [:]
     // Attempts start in order of arrival. The queue has the numbers of attempts; canceled ones are not in `queued` any more.
     private var waiting: [UInt64] = []
     private var queued: [UInt64: ProbeAttempt] = [:]
     // The earliest `latestStart` of the queue, so that the queue is searched only when an attempt has waited too long.
     private var earliestEnd = Int64.max
     // The slots of connections with levels, and the earliest end of their levels.
-    var levelSlots: Set<Int> = []
-    var earliestLevelEnd = Int64.max
+    private var levelSlots: Set<Int> = []
+    private var earliestLevelEnd = Int64.max
     // The tokens of connections whose TLS handshakes wait, in order of arrival, and the number of those that run without a place.
-    var waitingHandshakes: [UInt64] = []
-    var unplacedHandshakes = 0
+    private var waitingHandshakes: [UInt64] = []
+    private var unplacedHandshakes = 0
     /// The contexts of the last TLS probes, which would be released between two probes otherwise.
-    var contexts: [TLSClientContext] = []
+    private(set) var contexts: [TLSClientContext] = []
     private var started = TCPProber.firstToken >> TCPProber.slotBits
 
     /// Creates a prober without sockets. `limit` is the maximum number of simultaneously open sockets.
@@ -95,7 +101,7 @@ package struct TCPProber: ~Copyable {
     }
 
     /// The number of running attempts.
-    package var count: Int { connecting.count }
+    package var count: Int { slotsByID.count }
 
     /// Returns whether a ready descriptor's token belongs, or belonged, to the prober.
     package static func owns(_ token: UInt64) -> Bool { token >= firstToken && token != .max }
@@ -105,8 +111,8 @@ package struct TCPProber: ~Copyable {
     /// - Returns: the result if it is known at once, otherwise `nil`. Then ``ready(_:on:now:)`` or ``startWaiting(on:now:)``
     ///   returns the result later.
     package mutating func start(_ attempt: ProbeAttempt, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
-        guard connecting[attempt.id] == nil else { return nil }
-        if connecting.count < limit, queued.isEmpty {
+        guard slotsByID[attempt.id] == nil else { return nil }
+        if slotsByID.count < limit, queued.isEmpty {
             let result = open(attempt, on: loop, now: now)
             if result?.isRefusedByLimit != true || !lower(now: now) { return result }
         }
@@ -119,9 +125,9 @@ package struct TCPProber: ~Copyable {
     ///
     /// - Returns: whether an attempt that was refused can wait for the end of another one.
     private mutating func lower(now: Moment) -> Bool {
-        limit = max(connecting.count, 1)
+        limit = max(slotsByID.count, 1)
         recoveryDue = now.monotonicNanoseconds.addingSaturated(Self.recoveryGap)
-        return !connecting.isEmpty
+        return !slotsByID.isEmpty
     }
 
     private mutating func raise(now: Moment) {
@@ -150,7 +156,7 @@ package struct TCPProber: ~Copyable {
             earliestEnd = queued.values.map(\.latestStart).min() ?? .max
         }
         var taken = 0
-        while taken < waiting.count, connecting.count < limit {
+        while taken < waiting.count, slotsByID.count < limit {
             if let attempt = queued[waiting[taken]] {
                 let result = open(attempt, on: loop, now: now)
                 if result?.isRefusedByLimit == true, lower(now: now) { break }
@@ -165,33 +171,33 @@ package struct TCPProber: ~Copyable {
 
     private mutating func open(_ attempt: ProbeAttempt, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
         let slot = free.last ?? slots.count
-        let token = takeToken(slot)
+        let token = makeToken(slot)
         switch opened(attempt, token, on: loop) {
         case .failure(let error):
             return failure(attempt.id, errno: error.errno, call: error.call, reporter: error.reporter)
         case .success(let socket):
-            let connection = Connecting(attempt: attempt, socket: socket, started: now, token: token)
+            let connection = Connection(attempt: attempt, socket: socket, started: now, token: token)
             if free.popLast() == nil { slots.append(connection) } else { slots[slot] = connection }
-            connecting[attempt.id] = slot
+            slotsByID[attempt.id] = slot
             return nil
         }
     }
 
     /// Returns a new token of a slot.
-    mutating func takeToken(_ slot: Int) -> UInt64 {
+    private mutating func makeToken(_ slot: Int) -> UInt64 {
         defer { started += 1 }
         return started << Self.slotBits | UInt64(slot)
     }
 
     /// The failure of a connection that could not begin.
-    struct OpenError: Error {
+    private struct OpenError: Error {
         let errno: Int32
         let call: String
         var reporter: ProbeResult.Reporter?
     }
 
     /// Begins a connection, and returns its socket, which the loop watches.
-    func opened(_ attempt: ProbeAttempt, _ token: UInt64, on loop: borrowing EventLoop) -> Result<Int32, OpenError> {
+    private func opened(_ attempt: ProbeAttempt, _ token: UInt64, on loop: borrowing EventLoop) -> Result<Int32, OpenError> {
         let family = attempt.address.family == .v4 ? AF_INET : AF_INET6
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
         let socket = Glibc.socket(family, kind, Int32(IPPROTO_TCP))
@@ -217,7 +223,7 @@ package struct TCPProber: ~Copyable {
         return .success(socket)
     }
 
-    func slot(of token: UInt64) -> Int? {
+    private func slot(of token: UInt64) -> Int? {
         let slot = Int(token & (1 << Self.slotBits - 1))
         return slots.indices.contains(slot) && slots[slot]?.token == token ? slot : nil
     }
@@ -245,7 +251,7 @@ package struct TCPProber: ~Copyable {
 
     /// Ends an attempt without a result.
     package mutating func cancel(_ id: UInt64, on loop: borrowing EventLoop) {
-        guard let slot = connecting[id] else {
+        guard let slot = slotsByID[id] else {
             queued[id] = nil
             return
         }
@@ -257,25 +263,25 @@ package struct TCPProber: ~Copyable {
     /// Ends all attempts without results.
     package mutating func closeAll() {
         for case let connection? in slots where connection.socket >= 0 { close(connection.socket) }
-        (slots, free, connecting) = ([], [], [:])
+        (slots, free, slotsByID) = ([], [], [:])
         (waiting, queued) = ([], [:])
         (levelSlots, earliestLevelEnd) = ([], .max)
         (waitingHandshakes, unplacedHandshakes) = ([], 0)
     }
 
     // A reported socket is not watched any more (EPOLLONESHOT), so that it needs no further call before it is closed.
-    mutating func finish(_ slot: Int) {
+    private mutating func finish(_ slot: Int) {
         guard let connection = slots[slot] else { return }
         if connection.socket >= 0 { close(connection.socket) }
-        connecting[connection.attempt.id] = nil
+        slotsByID[connection.attempt.id] = nil
         if connection.isUnplaced { unplacedHandshakes -= 1 }
         slots[slot] = nil
         levelSlots.remove(slot)
         free.append(slot)
     }
-}
 
-extension TCPProber {
+    // MARK: Sockets
+
     /// Sets the socket's options. Returns the errno of a required option that failed; `nil` on success.
     private func prepare(_ socket: Int32, for attempt: ProbeAttempt) -> Int32? {
         // The following three options improve a probe, but are not required.
@@ -297,7 +303,7 @@ extension TCPProber {
         SocketAddress(attempt.address, port: attempt.port, zone: attempt.zone).connect(socket)
     }
 
-    func outcome(of connection: Connecting, now: Moment) -> ProbeResult? {
+    private func outcome(of connection: Connection, now: Moment) -> ProbeResult? {
         let id = connection.attempt.id
         var info = tcp_info()
         var size = socklen_t(MemoryLayout<tcp_info>.size)
@@ -323,7 +329,7 @@ extension TCPProber {
         return success(of: connection, known ? info : nil, now: now)
     }
 
-    private func success(of connection: Connecting, _ info: tcp_info?, now: Moment) -> ProbeResult {
+    private func success(of connection: Connection, _ info: tcp_info?, now: Moment) -> ProbeResult {
         let id = connection.attempt.id
         if SocketAddress.isConnectedToItself(connection.socket) {
             return failure(id, errno: ECONNREFUSED, call: "handshake", reporter: nil)
@@ -356,5 +362,238 @@ extension TCPProber {
 
     private func failure(_ id: UInt64, errno number: Int32, call: String, reporter: ProbeResult.Reporter?) -> ProbeResult {
         ProbeResult(id: id, errno: number, call: call, reporter: reporter)
+    }
+
+    // MARK: TLS handshakes and HTTP exchanges
+
+    /// The time at which ``expireLevels(on:now:)`` has something to do; `nil` for never.
+    var levelDeadline: Int64? { earliestLevelEnd == .max ? nil : earliestLevelEnd }
+
+    /// Begins the levels on a new connection.
+    ///
+    /// - Returns: the result of the connection, or that of the levels if they have already failed.
+    private mutating func beginLevels(
+        _ slot: Int, _ plan: LevelPlan, _ connected: ProbeResult, on loop: borrowing EventLoop, now: Moment
+    ) -> ProbeResult? {
+        guard let attempt = slots[slot]?.attempt else { return nil }
+        let run = LevelRun(plan, deadline: attempt.deadline)
+        keep(run.context)
+        slots[slot]?.levels = Levels(run: run, connected: connected)
+        levelSlots.insert(slot)
+        return beginRun(slot, on: loop, now: now) ?? connected
+    }
+
+    /// Begins the levels of a connection that is established, or lets their TLS handshake wait.
+    ///
+    /// - Returns: the result if the levels have already failed.
+    private mutating func beginRun(_ slot: Int, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
+        guard let connection = slots[slot], let run = connection.levels?.run else { return nil }
+        if run.beginsWithTLS, !connection.isUnplaced, !connection.attempt.hasHandshakePlace {
+            guard unplacedHandshakes < Self.unplacedHandshakeLimit else {
+                slots[slot]?.levels?.isWaiting = true
+                waitingHandshakes.append(connection.token)
+                earliestLevelEnd = min(earliestLevelEnd, connection.attempt.latestStart)
+                return nil
+            }
+            unplacedHandshakes += 1
+            slots[slot]?.isUnplaced = true
+        }
+        run.connected(now.monotonicNanoseconds)
+        if let failure = flush(slot, on: loop, isFirst: true, now: now) { return failure }
+        return run.hasEnded ? end(slot, on: loop) : nil
+    }
+
+    /// Begins handshakes that wait, as far as others have ended.
+    ///
+    /// - Returns: the results of those that have already failed.
+    private mutating func startWaitingHandshakes(on loop: borrowing EventLoop, now: Moment) -> [ProbeResult] {
+        guard !waitingHandshakes.isEmpty else { return [] }
+        var results: [ProbeResult] = []
+        var taken = 0
+        while taken < waitingHandshakes.count {
+            // The attempt may have ended.
+            guard let slot = slot(of: waitingHandshakes[taken]), slots[slot]?.levels?.isWaiting == true else {
+                taken += 1
+                continue
+            }
+            guard unplacedHandshakes < Self.unplacedHandshakeLimit else { break }
+            taken += 1
+            slots[slot]?.levels?.isWaiting = false
+            if let result = beginRun(slot, on: loop, now: now) { results.append(result) }
+        }
+        waitingHandshakes.removeFirst(taken)
+        return results
+    }
+
+    /// Keeps the context for later probes: to load the system's authorities again takes up to 80 ms.
+    private mutating func keep(_ context: TLSClientContext) {
+        guard !contexts.contains(where: { $0 === context }) else { return }
+        if contexts.count == Self.contextLimit { contexts.removeFirst() }
+        contexts.append(context)
+    }
+
+    /// Reads what has arrived, and sends what follows from it.
+    ///
+    /// - Returns: the result if the levels have ended.
+    private mutating func proceed(
+        _ slot: Int, _ ready: EventLoop.Ready, on loop: borrowing EventLoop, now: Moment
+    ) -> ProbeResult? {
+        guard let connection = slots[slot], let run = connection.levels?.run else { return nil }
+        if connection.levels?.isConnecting == true { return continueRedirect(slot, on: loop, now: now) }
+        let time = now.monotonicNanoseconds
+        // Messages of routers about a connection do not end it, but epoll reports them until they are read.
+        if ready.isBroken { for _ in 0..<Self.errorLimit where ErrorQueue.report(of: connection.socket) == nil { break } }
+        withUnsafeTemporaryAllocation(byteCount: Self.readSize, alignment: 16) { buffer in
+            for _ in 0..<Self.readLimit where !run.hasEnded {
+                let count = recv(connection.socket, buffer.baseAddress, buffer.count, 0)
+                if count > 0 {
+                    run.receive(UnsafeRawBufferPointer(rebasing: buffer[..<count]), now: time)
+                    // The socket is empty.
+                    if count < buffer.count { break }
+                } else if count == 0 {
+                    run.inputEnded(time)
+                } else if errno == EAGAIN {
+                    break
+                } else if errno != EINTR {
+                    run.connectionFailed(errno)
+                }
+            }
+        }
+        if run.redirection != nil { return followRedirect(slot, on: loop, now: now) }
+        if let failure = flush(slot, on: loop, now: now) { return failure }
+        return run.hasEnded ? end(slot, on: loop) : nil
+    }
+
+    /// Opens another connection to the same address, at the port of the redirect.
+    private mutating func followRedirect(_ slot: Int, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
+        guard let connection = slots[slot], let run = connection.levels?.run, let url = run.redirection else { return nil }
+        var attempt = connection.attempt
+        if !run.usesProxy { attempt.port = url.endpoint.port }
+        loop.remove(connection.socket)
+        close(connection.socket)
+        let token = makeToken(slot)
+        slots[slot]?.attempt = attempt
+        slots[slot]?.token = token
+        slots[slot]?.socket = -1
+        slots[slot]?.levels?.isConnecting = true
+        slots[slot]?.levels?.output = []
+        switch opened(attempt, token, on: loop) {
+        case .success(let socket):
+            slots[slot]?.socket = socket
+            run.willConnect(now.monotonicNanoseconds)
+            return nil
+        case .failure(let error):
+            run.connectionFailed(error.errno)
+            return end(slot, on: loop)
+        }
+    }
+
+    private mutating func continueRedirect(_ slot: Int, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
+        guard let connection = slots[slot], let run = connection.levels?.run else { return nil }
+        guard let result = outcome(of: connection, now: now) else {
+            do { try loop.change(connection.socket, interest: .writeOnce, token: connection.token) } catch {
+                run.connectionFailed(error.errno)
+                return end(slot, on: loop)
+            }
+            return nil
+        }
+        slots[slot]?.levels?.isConnecting = false
+        if result.errno == 0 {
+            run.didConnect(now.monotonicNanoseconds)
+            return beginRun(slot, on: loop, now: now)
+        }
+        run.connectionFailed(result.errno)
+        return run.hasEnded ? end(slot, on: loop) : nil
+    }
+
+    /// Ends the levels whose time is over.
+    ///
+    /// - Returns: their results.
+    mutating func expireLevels(on loop: borrowing EventLoop, now: Moment) -> [ProbeResult] {
+        let time = now.monotonicNanoseconds
+        guard earliestLevelEnd <= time else { return [] }
+        var results: [ProbeResult] = []
+        earliestLevelEnd = .max
+        // A fixed order, so that a recording has the results in the order of the attempts.
+        for slot in levelSlots.sorted() {
+            guard let connection = slots[slot], let levels = connection.levels else { continue }
+            let levelEnd = levels.isWaiting ? connection.attempt.latestStart : levels.run.deadline
+            guard levelEnd <= time else {
+                earliestLevelEnd = min(earliestLevelEnd, levelEnd)
+                continue
+            }
+            if levels.isWaiting {
+                // The server would not have enough time to answer.
+                loop.remove(connection.socket)
+                finish(slot)
+                results.append(ProbeResult(id: connection.attempt.id, errno: EMFILE, call: ProbeResult.queue))
+                continue
+            }
+            levels.run.deadlineReached(Self.progress(of: connection.socket, hasUnsentBytes: !levels.output.isEmpty))
+            if let result = end(slot, on: loop) { results.append(result) }
+        }
+        return results
+    }
+
+    private static func progress(of socket: Int32, hasUnsentBytes: Bool) -> ConnectionProgress? {
+        var state = netwatch_tcp_state()
+        guard netwatch_tcp_state_of(socket, &state) == 0 else { return nil }
+        return ConnectionProgress(
+            unacknowledged: Int(state.unacknowledged),
+            // What was sent again because its acknowledgment came late was not lost.
+            retransmissions: max(0, Int(state.retransmissions) - Int(state.duplicates)),
+            bytesAcknowledged: Int(exactly: state.bytes_acknowledged), roundTripMicroseconds: Int(state.round_trip),
+            sinceSentMilliseconds: Int(state.since_sent), outOfOrder: Int(state.out_of_order), hasUnsentBytes: hasUnsentBytes)
+    }
+
+    /// Sends the bytes of the levels, and watches the socket for what they wait for.
+    ///
+    /// - Returns: the result if the system refuses to watch the socket.
+    private mutating func flush(
+        _ slot: Int, on loop: borrowing EventLoop, isFirst: Bool = false, now: Moment
+    ) -> ProbeResult? {
+        guard let connection = slots[slot], var levels = connection.levels else { return nil }
+        levels.output += levels.run.takeOutput()
+        // The last bytes wait for the FIN of close(2), and leave in one segment with it (MSG_MORE, send(2)).
+        let isLast = levels.run.hasEnded && levels.run.endsGracefully
+        let flags = Int32(MSG_NOSIGNAL) | (isLast ? Int32(MSG_MORE) : 0)
+        while !levels.output.isEmpty {
+            let count = levels.output.withUnsafeBytes { send(connection.socket, $0.baseAddress, $0.count, flags) }
+            if count > 0 {
+                levels.run.noteSent(count)
+                levels.output.removeFirst(count)
+            } else if errno == EINTR {
+                continue
+            } else {
+                // The server may have answered before it has closed the connection: its bytes are read before the error.
+                if errno != EAGAIN { levels.output = [] }
+                break
+            }
+        }
+        let wasWriting = levels.isWriting
+        levels.isWriting = !levels.output.isEmpty
+        slots[slot]?.levels = levels
+        earliestLevelEnd = min(earliestLevelEnd, levels.run.deadline)
+        guard !levels.run.hasEnded, isFirst || wasWriting != levels.isWriting else { return nil }
+        do {
+            let interest: EventLoop.Interest = levels.isWriting ? [.read, .write] : .read
+            try loop.change(connection.socket, interest: interest, token: connection.token)
+        } catch {
+            finish(slot)
+            return ProbeResult(id: connection.attempt.id, errno: error.errno, call: error.call)
+        }
+        return nil
+    }
+
+    private mutating func end(_ slot: Int, on loop: borrowing EventLoop) -> ProbeResult? {
+        guard let connection = slots[slot], let levels = connection.levels else { return nil }
+        // A server whose answer is complete sees an ordinary end of the connection rather than a reset.
+        if levels.run.endsGracefully { SocketOptions.closeGracefully(connection.socket) }
+        loop.remove(connection.socket)
+        finish(slot)
+        var result = levels.connected
+        result.levels = levels.run.result
+        result.levels?.hasSmallSegments = connection.attempt.hasSmallSegments
+        return result
     }
 }

@@ -199,3 +199,13 @@ extension Endpoint.ParseError: LocalizedError {
     /// One line: `host: …`, `port: …`, `scheme: …` or `path: …`.
     public var errorDescription: String? { description }
 }
+
+extension Endpoint {
+    /// The name, or the address with its zone.
+    var hostText: String {
+        switch host {
+        case .name(let name): name
+        case .address(let address, let zone): zone.map { "\(address)%\($0)" } ?? "\(address)"
+        }
+    }
+}

@@ -171,7 +171,7 @@ public struct IPPrefix: Hashable, Sendable, Comparable, CustomStringConvertible 
     }
 
     /// Whether the prefix contains every address of its family: `0.0.0.0/0`, `::/0`.
-    public var isDefault: Bool { length == 0 }
+    package var isDefault: Bool { length == 0 }
 
     /// Returns whether `other` has the same family and the same leading bits.
     public func contains(_ other: IPAddress) -> Bool {

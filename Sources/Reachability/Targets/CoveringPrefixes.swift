@@ -22,7 +22,7 @@ struct CoveringPrefixes: Sendable {
     private(set) var usesPorts = false
 
     /// Counts the routes and rules of a snapshot.
-    init(_ snapshot: Kernel.Snapshot) {
+    init(_ snapshot: KernelSnapshot) {
         for route in snapshot.allRoutes { count(route, by: 1) }
         countRules(of: snapshot, previous: [])
     }
@@ -48,7 +48,7 @@ struct CoveringPrefixes: Sendable {
     }
 
     /// Returns the prefix of a route or rule that a change adds or removes; `nil` for other changes.
-    static func prefix(of change: Kernel.Change) -> IPPrefix? {
+    static func prefix(of change: KernelChange) -> IPPrefix? {
         switch change {
         case .routeAdded(let route), .routeRemoved(let route): normalized(route.key.destination)
         default: nil
@@ -56,7 +56,7 @@ struct CoveringPrefixes: Sendable {
     }
 
     /// Applies a change of a route. Changes of rules need ``rulesChanged(_:)``.
-    mutating func apply(_ change: Kernel.Change) {
+    mutating func apply(_ change: KernelChange) {
         switch change {
         case .routeAdded(let route): count(route, by: 1)
         case .routeRemoved(let route): count(route, by: -1)
@@ -65,9 +65,9 @@ struct CoveringPrefixes: Sendable {
     }
 
     /// Counts the rules again.
-    mutating func rulesChanged(_ snapshot: Kernel.Snapshot) { countRules(of: snapshot, previous: ruleDestinations) }
+    mutating func rulesChanged(_ snapshot: KernelSnapshot) { countRules(of: snapshot, previous: ruleDestinations) }
 
-    private mutating func countRules(of snapshot: Kernel.Snapshot, previous: [IPPrefix]) {
+    private mutating func countRules(of snapshot: KernelSnapshot, previous: [IPPrefix]) {
         for prefix in previous { count(prefix, isSpread: false, by: -1) }
         ruleDestinations = snapshot.rules.compactMap(\.destination).map(Self.normalized)
         for prefix in ruleDestinations { count(prefix, isSpread: false, by: 1) }

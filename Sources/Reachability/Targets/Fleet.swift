@@ -22,23 +22,29 @@ struct Fleet: Sendable {
         var isSurveying = false
     }
 
-    var slab = TargetSlab()
+    /// A target that waits for the answer to a query.
+    private struct Asker: Hashable, Sendable {
+        let target: TargetID
+        let query: RouteQuery
+    }
+
+    private var slab = TargetSlab()
     private var traits: [Traits] = []
     private var due = DueHeap()
-    var book: RouteBook
-    var admission = ProbeAdmission()
-    var random = SplitMix64(seed: 0)
+    private(set) var book: RouteBook
+    private(set) var admission = ProbeAdmission()
+    private var random = SplitMix64(seed: 0)
 
     // Targets that have not begun; those before `begun` have.
     private var waiting: [TargetID] = []
     private var begun = 0
     // Targets whose probe is due, by lane, until the lane has room.
-    private(set) var postponed = [[TargetID]](repeating: [], count: ProbeAdmission.Lane.count)
+    private var postponed = [[TargetID]](repeating: [], count: ProbeAdmission.Lane.count)
     // Whether the targets of a lane wait for sockets, rather than for places of TLS handshakes.
-    private(set) var lacksSockets = [Bool](repeating: false, count: ProbeAdmission.Lane.count)
+    private var lacksSockets = [Bool](repeating: false, count: ProbeAdmission.Lane.count)
     // Targets that are notified in the next turn, before others: their route is blocked now, or no route query represents them.
-    var losses: [TargetID] = []
-    var ramp = NoticeRamp()
+    private var losses: [TargetID] = []
+    private var ramp = NoticeRamp()
     // Targets without a route query or with a failed lookup: any change may concern them.
     private var unrouted: Set<TargetID> = []
     private var unroutedDue: Int64?
@@ -49,26 +55,26 @@ struct Fleet: Sendable {
     private var lastEager: Int64?
 
     // There are only a few at a time, because each query is answered before the turn ends.
-    var askers: [RouteQuery: [Asker]] = [:]
-    var checks: Set<RouteQuery> = []
-    var neighborAskers: [Neighbor.Key: Set<TargetID>] = [:]
+    private var askers: [RouteQuery: [Asker]] = [:]
+    private var checks: Set<RouteQuery> = []
+    private var neighborAskers: [Neighbor.Key: Set<TargetID>] = [:]
     // Servers on the link that have answered, and whose link-layer addresses are asked for.
-    var learnedNeighbors: Set<Neighbor.Key> = []
-    var counterAskers: [UInt32: Set<TargetID>] = [:]
-    var hops = HopBook()
-    var witnesses = WitnessBook()
+    private var learnedNeighbors: Set<Neighbor.Key> = []
+    private var counterAskers: [UInt32: Set<TargetID>] = [:]
+    private var hops = HopBook()
+    private var witnesses = WitnessBook()
     // The route queries of name servers that have answered, with the times of the answers.
-    var nameServerQueries: [RouteQuery: Int64] = [:]
+    private var nameServerQueries: [RouteQuery: Int64] = [:]
     // The number of targets of which a further address is tried now.
     private var surveys = 0
     /// The budgets of metered interfaces.
-    var budgets = MeteredBudgets()
+    private(set) var budgets = MeteredBudgets()
     private var untried = UntriedProbes()
-    private(set) var shortage = ProbeShortage()
+    private var shortage = ProbeShortage()
     /// Whether ``takeShortage()`` has something to return.
-    var shortageChanged = false
+    private var shortageChanged = false
 
-    var localState: LocalState?
+    private var localState: LocalState?
     private var hasResumed = false
     private var interfaceUses: [UInt32: Int] = [:]
     /// Whether the set of used interfaces has changed since ``takeUsedInterfaces()``.
@@ -97,6 +103,9 @@ struct Fleet: Sendable {
     /// Returns a target's settings; `nil` if there is no such target.
     func settings(of id: TargetID) -> ProbeSettings? { slab.slot(of: id).flatMap { slab[$0]?.settings } }
 
+    /// Returns whether the target has not begun yet.
+    func isWaiting(_ id: TargetID) -> Bool { self[id].map { !$0.hasBegun } ?? false }
+
     /// Sets the seed of random draws.
     mutating func begin(seed: UInt64) { random = SplitMix64(seed: seed) }
 
@@ -116,7 +125,7 @@ struct Fleet: Sendable {
     /// Removes a target.
     ///
     /// - Returns: the cancellations of its running attempts and lookup.
-    mutating func remove(_ id: TargetID, _ snapshot: Kernel.Snapshot) -> [Effect] {
+    mutating func remove(_ id: TargetID, _ snapshot: KernelSnapshot) -> [Effect] {
         guard let slot = slab.slot(of: id), let machine = slab[slot] else { return [] }
         book.move(id, from: machine.queries, to: [], in: snapshot)
         count(machine.usedInterfaces, -1)
@@ -152,6 +161,24 @@ struct Fleet: Sendable {
 
     // MARK: Changes of the local state
 
+    /// Applies changes of the kernel's state. `snapshot` is the state after them.
+    mutating func apply(_ changes: [KernelChange], _ snapshot: KernelSnapshot) {
+        book.apply(changes, snapshot)
+        for change in changes {
+            switch change {
+            // Behind a link that has lost its carrier, other hosts may have the same addresses.
+            case .link(let link) where !link.flags.contains(.lowerUp):
+                hops.forget(link.index)
+                witnesses.forget(link.index)
+            case .linkRemoved(let index):
+                hops.forget(index)
+                witnesses.forget(index)
+                budgets.remove(index)
+            default: break
+            }
+        }
+    }
+
     /// Sets the local state after a change.
     mutating func setLocalState(_ state: LocalState?, at now: Moment) {
         localState = state
@@ -159,6 +186,9 @@ struct Fleet: Sendable {
         unroutedDue = unroutedDue ?? lastUnrouted?.addingSaturated(unroutedGap) ?? now.monotonicNanoseconds
         hurryEagerTargets(at: now)
     }
+
+    /// Notes that the kernel's answers may have changed, although the local state has not.
+    mutating func expireRoutes() { book.expire() }
 
     /// Notes a change that may hurry the next probe of targets whose interval grows.
     mutating func hurryEagerTargets(at now: Moment) {
@@ -203,7 +233,7 @@ struct Fleet: Sendable {
     }
 
     /// Performs all due work, up to the budget of the turn. Returns the effects, in order.
-    mutating func turn(_ snapshot: Kernel.Snapshot, at now: Moment) -> [Effect] {
+    mutating func turn(_ snapshot: KernelSnapshot, at now: Moment) -> [Effect] {
         guard localState != nil, slab.count > 0 else { return [] }
         let time = now.monotonicNanoseconds
         if budgetTime != time { (budgetTime, budget) = (time, Self.turnBudget) }
@@ -238,9 +268,9 @@ struct Fleet: Sendable {
         return effects
     }
 
-    func isPostponed(_ id: TargetID) -> Bool { slab.slot(of: id).map { traits[$0].isPostponed } ?? false }
+    private func isPostponed(_ id: TargetID) -> Bool { slab.slot(of: id).map { traits[$0].isPostponed } ?? false }
 
-    mutating func notify(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+    private mutating func notify(_ effects: inout [Effect], _ snapshot: KernelSnapshot, _ now: Moment) {
         var taken = 0
         while taken < losses.count, budget > 0 {
             budget -= 1
@@ -248,13 +278,13 @@ struct Fleet: Sendable {
             taken += 1
         }
         if taken == losses.count { losses = [] } else { losses.removeFirst(taken) }
-        while budget > 0, admitsNotice, let notice = ramp.take(at: now.monotonicNanoseconds) {
+        while budget > 0, admitsNotice, let notice = ramp.takeNext(at: now.monotonicNanoseconds) {
             budget -= 1
             effects += deliver(notice.target, notice.hasResumed ? .resumed : .localStateChanged, snapshot, at: now)
         }
     }
 
-    private mutating func beginWaiting(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+    private mutating func beginWaiting(_ effects: inout [Effect], _ snapshot: KernelSnapshot, _ now: Moment) {
         while budget > 0, begun < waiting.count {
             budget -= 1
             begun += 1
@@ -274,7 +304,7 @@ struct Fleet: Sendable {
     }
 
     /// Preempts first probes without an answer if other targets without a result wait for their sockets.
-    private mutating func preemptUntried(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+    private mutating func preemptUntried(_ effects: inout [Effect], _ snapshot: KernelSnapshot, _ now: Moment) {
         while budget > 0, let probe = untried.first {
             let runs = slab.slot(of: probe.target).map { traits[$0].running?.experience == .untried } ?? false
             guard !runs || untriedWait && probe.due <= now.monotonicNanoseconds else { return }
@@ -285,7 +315,7 @@ struct Fleet: Sendable {
         }
     }
 
-    private mutating func resumePostponed(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+    private mutating func resumePostponed(_ effects: inout [Effect], _ snapshot: KernelSnapshot, _ now: Moment) {
         // Usually nothing waits.
         guard postponed.contains(where: { !$0.isEmpty }) else { return admission.hasUntriedWaiting = false }
         for lane in postponed.indices where !postponed[lane].isEmpty {
@@ -308,7 +338,7 @@ struct Fleet: Sendable {
         }
     }
 
-    private mutating func tickDue(_ effects: inout [Effect], _ snapshot: Kernel.Snapshot, _ now: Moment) {
+    private mutating func tickDue(_ effects: inout [Effect], _ snapshot: KernelSnapshot, _ now: Moment) {
         while budget > 0, let slot = due.takeDue(at: now.monotonicNanoseconds) {
             guard let tick = slab[slot]?.tick(at: now.monotonicNanoseconds) else { continue }
             budget -= 1
@@ -333,7 +363,7 @@ struct Fleet: Sendable {
 
     /// Starts a probe that is due and has room, or lets it wait for the budget of its metered interface.
     private mutating func startProbe(
-        _ slot: Int, _ id: TargetID, _ snapshot: Kernel.Snapshot, _ now: Moment
+        _ slot: Int, _ id: TargetID, _ snapshot: KernelSnapshot, _ now: Moment
     ) -> [Effect] {
         let time = now.monotonicNanoseconds
         if let (key, scheme) = slab[slot]?.budgetUse(),
@@ -345,18 +375,44 @@ struct Fleet: Sendable {
         return deliver(id, .tick, snapshot, at: now, fresh: freshAnswer(for: slot, now))
     }
 
+    // MARK: Shortage of sockets
+
+    /// Returns whether the limit of open files now delays probes, and the targets that wait; `nil` if this has not changed since the
+    /// last call.
+    mutating func takeShortage() -> (isReported: Bool, waiting: [TargetID])? {
+        guard shortageChanged else { return nil }
+        shortageChanged = false
+        let waiting = shortage.isReported ? waitingForSockets : []
+        return (shortage.isReported, waiting)
+    }
+
+    /// The targets that wait for sockets. Others wait for places of TLS handshakes.
+    private var waitingForSockets: [TargetID] {
+        postponed.indices.flatMap { lacksSockets[$0] ? postponed[$0].filter { isPostponed($0) } : [] }
+    }
+
+    /// Whether targets wait because of the limit of open files.
+    private var isShortOfFiles: Bool {
+        admission.isLimitedByFiles && postponed.indices.contains { lacksSockets[$0] && !postponed[$0].isEmpty }
+    }
+
     // MARK: Delivery
+
+    /// Returns the budget from which a target's probes take their bytes; `nil` for none.
+    private mutating func budgetKey(of id: TargetID) -> MeteredBudgets.Key? {
+        slab.slot(of: id).flatMap { slab[$0]?.budgetKey() }
+    }
 
     /// Returns the answer to the only route query of a target's next probe; `nil` if the kernel must be asked.
     private mutating func freshAnswer(for slot: Int, _ now: Moment) -> TargetMachine.FreshAnswer? {
-        guard let query = slab[slot]?.takeOnlyQuery(), let answer = book.answer(to: query, at: now.monotonicNanoseconds) else {
+        guard let query = slab[slot]?.queryOfNextProbe(), let answer = book.answer(to: query, at: now.monotonicNanoseconds) else {
             return nil
         }
         return TargetMachine.FreshAnswer(query: query, answer: answer)
     }
 
-    mutating func deliver(
-        _ id: TargetID, _ event: TargetMachine.Event, _ snapshot: Kernel.Snapshot, at now: Moment, allowsProbe: Bool = true,
+    private mutating func deliver(
+        _ id: TargetID, _ event: TargetMachine.Event, _ snapshot: KernelSnapshot, at now: Moment, allowsProbe: Bool = true,
         fresh: TargetMachine.FreshAnswer? = nil
     ) -> [Effect] {
         let allowances = TargetMachine.Allowances(
@@ -370,7 +426,7 @@ struct Fleet: Sendable {
             count(before.interfaces, -1)
             count(after.interfaces, 1)
         }
-        if timing.followsEveryChange { unrouted.insert(id) } else if !unrouted.isEmpty { unrouted.remove(id) }
+        if timing.isConcernedByEveryChange { unrouted.insert(id) } else if !unrouted.isEmpty { unrouted.remove(id) }
         let ran = traits[slot].running
         update(slot, timing)
         if ran == nil, traits[slot].running?.experience == .untried, let timeout = slab[slot]?.settings.timeout {
@@ -431,5 +487,166 @@ struct Fleet: Sendable {
         traits[slot].lane = timing.lane
         if timing.isProbing { (traits[slot].isPostponed, traits[slot].hasTurn) = (false, false) }
         due.set(slot, due: traits[slot].isPostponed ? slab[slot]?.dueBesideProbe() : timing.deadline)
+    }
+
+    // MARK: Answers
+
+    /// Delivers the answer to a lookup, and returns the effects.
+    mutating func lookedUp(_ answer: LookupAnswer, _ snapshot: KernelSnapshot, at now: Moment) -> [Effect] {
+        noteNameServers(answer, at: now) + deliver(TargetID(owning: answer.id), .lookup(answer), snapshot, at: now)
+    }
+
+    /// Delivers the result of an attempt, and returns the effects.
+    mutating func probed(_ result: ProbeResult, _ snapshot: KernelSnapshot, at now: Moment) -> [Effect] {
+        let id = TargetID(owning: result.id)
+        if let count = result.retransmissions, count > 0, let key = budgetKey(of: id) {
+            budgets.spend(count * ProbeBytes.retransmission(.v6), key, at: now.monotonicNanoseconds)
+        }
+        budgets.settle(result, at: now.monotonicNanoseconds)
+        return deliver(id, .probe(result), snapshot, at: now)
+    }
+
+    /// Delivers the outcome of a connection that another part of the program made, and returns the effects.
+    mutating func reported(
+        _ outcome: PassiveReport.Outcome, to id: TargetID, _ snapshot: KernelSnapshot, at now: Moment
+    ) -> [Effect] { deliver(id, .reported(outcome), snapshot, at: now) }
+
+    /// Delivers the state of a next hop to the targets that asked for it, and returns the effects.
+    mutating func neighborAnswered(
+        _ key: Neighbor.Key, _ answer: NeighborAnswer, _ snapshot: KernelSnapshot, at now: Moment
+    ) -> [Effect] {
+        if learnedNeighbors.remove(key) != nil { hops.learn(key, answer) }
+        var effects: [Effect] = []
+        // A fixed order, so that a replay emits the same events.
+        for id in (neighborAskers.removeValue(forKey: key) ?? []).sorted() {
+            effects += deliver(id, .neighbor(key, answer), snapshot, at: now)
+        }
+        return effects
+    }
+
+    /// Delivers the packet counters of an interface to the targets that asked for them, and returns the effects.
+    mutating func counted(
+        _ interface: UInt32, _ counters: LinkCounters?, _ snapshot: KernelSnapshot, at now: Moment
+    ) -> [Effect] {
+        var effects: [Effect] = []
+        for id in (counterAskers.removeValue(forKey: interface) ?? []).sorted() {
+            effects += deliver(id, .counters(interface, counters), snapshot, at: now)
+        }
+        return effects
+    }
+
+    /// Delivers the reply of a host to the targets that asked for it, and returns the effects.
+    mutating func hostReplied(
+        _ query: HostQuery, _ reply: HostReply, _ snapshot: KernelSnapshot, at now: Moment
+    ) -> [Effect] {
+        var effects: [Effect] = []
+        for (id, state) in hops.receive(query, reply, at: now.monotonicNanoseconds) {
+            effects += deliver(id, .host(query.host, state), snapshot, at: now)
+        }
+        return effects
+    }
+
+    private mutating func ask(
+        _ id: TargetID, _ request: HopBook.Request, _ snapshot: KernelSnapshot, at now: Moment
+    ) -> [Effect] {
+        let (state, query) = hops.state(request, for: id, at: now.monotonicNanoseconds)
+        if let state { return deliver(id, .host(request.query.host, state), snapshot, at: now) }
+        return query.map { [.askHost($0)] } ?? []
+    }
+
+    // MARK: Witnesses
+
+    /// Returns the queries for the routes to name servers that have answered: one behind a gateway is a witness for the targets there.
+    private mutating func noteNameServers(_ answer: LookupAnswer, at now: Moment) -> [Effect] {
+        var effects: [Effect] = []
+        for exchange in answer.families.flatMap(\.exchanges) where exchange.outcome == .answered {
+            let server = exchange.server
+            guard !server.address.isLoopback, server.zone == nil, localState?.isOwn(server.address) == false else { continue }
+            let query = RouteQuery(server.address, port: SilentLookup.port)
+            // The question was sent since then. Its answer may have waited for this process.
+            let time = now.monotonicNanoseconds.addingSaturated(-max(0, answer.elapsedNanoseconds))
+            if nameServerQueries.updateValue(time, forKey: query) == nil {
+                checks.insert(query)
+                effects.append(.askRoute(query))
+            }
+        }
+        return effects
+    }
+
+    private mutating func noteNameServer(_ query: RouteQuery, _ answer: RouteAnswer) {
+        guard let time = nameServerQueries.removeValue(forKey: query), let localState else { return }
+        let candidate = Candidate(address: query.destination, port: SilentLookup.port, zone: 0, boundTo: 0)
+        guard let route = candidateRoute(of: candidate, by: answer, in: localState)?.route, route.gateway != nil,
+            let hop = route.firstHop(to: query.destination, in: localState)
+        else { return }
+        witnesses.noteNameServer(query.destination, behind: hop, at: time)
+    }
+
+    /// Delivers what is known about the way behind a first hop, or lets the target wait for a search.
+    private mutating func search(
+        _ id: TargetID, _ request: WitnessBook.Request, _ snapshot: KernelSnapshot, at now: Moment
+    ) -> [Effect] {
+        guard let state = witnesses.state(request, for: id, at: now.monotonicNanoseconds) else { return [] }
+        return deliver(id, .searched(request.hop, state), snapshot, at: now)
+    }
+
+    /// Starts the searches for which targets wait. At the end of a turn, so that all of its targets share one.
+    private mutating func startSearches(_ effects: inout [Effect], _ now: Moment) {
+        guard witnesses.mustSearch else { return }
+        let searches = witnesses.takeSearches(at: now.monotonicNanoseconds) { id in
+            slab.slot(of: id).flatMap { slab[$0]?.isReachable } ?? false
+        }
+        effects += searches.map { .search($0) }
+    }
+
+    /// Delivers the reply of a search to the targets that wait for it, and to those that it connected to. Returns the effects.
+    mutating func searched(
+        _ hop: Neighbor.Key, _ reply: HopSearchReply, _ snapshot: KernelSnapshot, at now: Moment
+    ) -> [Effect] {
+        guard let localState else { return [] }
+        let outcome = witnesses.receive(hop, reply, isOwn: localState.isOwn, at: now.monotonicNanoseconds)
+        var effects: [Effect] = []
+        for (id, state) in outcome.waiting { effects += deliver(id, .searched(hop, state), snapshot, at: now) }
+        if let (id, address, roundTrip) = outcome.answered {
+            let success = PassiveReport.Outcome.success(address: address, roundTrip: .nanoseconds(roundTrip))
+            effects += deliver(id, .reported(success), snapshot, at: now)
+        }
+        for id in outcome.silent { effects += deliver(id, .reported(.failure), snapshot, at: now) }
+        return effects
+    }
+
+    /// Stores the kernel's answer to a query, and delivers it to the targets that wait for it. Other targets are notified if the
+    /// answer has changed: at once if their route is blocked, otherwise at the rate of ``NoticeRamp``. Returns the effects.
+    mutating func routeAnswered(
+        _ query: RouteQuery, _ answer: RouteAnswer, _ snapshot: KernelSnapshot, at now: Moment
+    ) -> [Effect] {
+        noteNameServer(query, answer)
+        let asked = askers.removeValue(forKey: query) ?? []
+        guard checks.remove(query) != nil || !asked.isEmpty, let localState else { return [] }
+        var changed: (targets: [TargetID], isOpen: Bool) = ([], false)
+        if !query.showsAll { changed = book.receive(query, answer, in: localState, at: now.monotonicNanoseconds) }
+        var effects: [Effect] = []
+        for asker in asked { effects += deliver(asker.target, .route(asker.query, answer), snapshot, at: now) }
+        if !changed.isOpen {
+            losses += changed.targets
+        } else {
+            ramp.add(changed.targets, hasResumed: false, using: &random, at: now.monotonicNanoseconds)
+        }
+        notify(&effects, snapshot, now)
+        return effects
+    }
+
+    private mutating func ask(_ id: TargetID, _ query: RouteQuery, _ snapshot: KernelSnapshot, at now: Moment) -> [Effect] {
+        if query.showsAll {
+            askers[query, default: []].append(Asker(target: id, query: query))
+            return [.askRoute(query)]
+        }
+        if let answer = book.answer(to: query, at: now.monotonicNanoseconds) {
+            return deliver(id, .route(query, answer), snapshot, at: now)
+        }
+        let sent = book.representative(of: query)
+        let isPending = askers[sent] != nil || checks.contains(sent)
+        askers[sent, default: []].append(Asker(target: id, query: query))
+        return isPending ? [] : [.askRoute(sent)]
     }
 }

@@ -25,7 +25,7 @@ internal import Pacing
 ///   last failure proves to be at fault, else its own. It leaves it for a nearer component only, so that one flapping gateway is one
 ///   incident. ``outageLength`` failures in a row are no flapping: they are an outage.
 /// - Incidents of an earlier process continue (``restore(_:at:)``): their targets are presumed to fail until their first result.
-/// - ``take(at:)`` returns what is to be published. An incident that ends before it has opened is not published.
+/// - ``takeChanges(at:)`` returns what is to be published. An incident that ends before it has opened is not published.
 ///
 /// Each event takes constant or logarithmic time, and a step for each member that moves because a component is at fault now, or no longer.
 struct IncidentBook: Sendable {
@@ -219,7 +219,7 @@ struct IncidentBook: Sendable {
     /// The number of failing and flapping targets.
     var memberCount: Int { places.count }
 
-    /// The time at which ``take(at:)`` has something to return, in nanoseconds; `.min` for now, `nil` for never.
+    /// The time at which ``takeChanges(at:)`` has something to return, in nanoseconds; `.min` for now, `nil` for never.
     var deadline: Int64? {
         if !changed.isEmpty { return .min }
         let growth = deferredCount > 0 ? throttled[firstThrottled].due : nil
@@ -857,7 +857,7 @@ struct IncidentBook: Sendable {
     // MARK: Publication
 
     /// Returns the incidents that have opened or ended, or have changed and may be published again. One that is merged follows the other.
-    mutating func take(at now: Moment) -> [Incident] {
+    mutating func takeChanges(at now: Moment) -> [Incident] {
         let time = now.monotonicNanoseconds
         endThrottles(at: time)
         while let place = openings.takeDue(at: time) {

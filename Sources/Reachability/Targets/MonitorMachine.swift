@@ -44,7 +44,7 @@ package struct MonitorMachine: Sendable {
         case cancel(attempt: UInt64)
         case cancelLookup(TargetID)
         indirect case emit(MonitorEvent)
-        case changed([Kernel.Change])
+        case changed([KernelChange])
     }
 
     package private(set) var path: PathMachine
@@ -90,21 +90,18 @@ package struct MonitorMachine: Sendable {
     /// Prepares for the loss of the path, in an idle moment. No event depends on this call, so recordings do not have it.
     package mutating func foresee() { path.foresee() }
 
-    /// Whether a published loss of the path has delayed messages. Mutating for the same reason as ``nextDeadline()``.
-    mutating func hasDelayedMessages() -> Bool { path.delayed != nil }
-
-    /// Handles the messages that a published loss of the path has delayed. Call it when the loss is delivered.
-    mutating func takeDelayedMessages() { path.takeDelayedMessages() }
+    /// Applies the messages that a published loss of the path has delayed. Call it when the loss is delivered.
+    mutating func applyDelayedMessages() { path.applyDelayedMessages() }
 
     /// Handles one event and returns the effects, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
         guard !path.hasEnded else { return [] }
-        path.takeDelayedMessages()
+        path.applyDelayedMessages()
         let effects = effects(of: event, at: now)
         for case .emit(let event) in effects { record(event) }
         guard case .turnEnded = event, effects.isEmpty else { return effects }
         // The turn's updates are complete, so that an incident is published with all targets of the turn.
-        return incidents.take(at: now).map { .emit(.incident($0)) }
+        return incidents.takeChanges(at: now).map { .emit(.incident($0)) }
     }
 
     private mutating func record(_ event: MonitorEvent) {
@@ -134,12 +131,12 @@ package struct MonitorMachine: Sendable {
             case .resolver: isChanged = true
             default: break
             }
-            return follow(path.handle(event, at: now), at: now)
+            return forward(path.handle(event, at: now), at: now)
         case .route(let query, let answer):
             var effects: [Effect] = []
             if let place = pathQueries.firstIndex(of: query) {
                 pathQueries.remove(at: place)
-                effects = follow(path.handle(.route(query, answer), at: now), at: now)
+                effects = forward(path.handle(.route(query, answer), at: now), at: now)
             }
             return effects + fleet.routeAnswered(query, answer, path.snapshot, at: now)
         case .neighbor(let key, let answer): return fleet.neighborAnswered(key, answer, path.snapshot, at: now)
@@ -179,9 +176,9 @@ package struct MonitorMachine: Sendable {
     }
 
     private mutating func endTurn(at now: Moment) -> [Effect] {
-        if fleet.usedInterfacesChanged { path.follow(fleet.takeUsedInterfaces()) }
-        var effects = follow(path.handle(.turnEnded, at: now), at: now)
-        if path.takeExpiredAnswers() { fleet.book.expire() }
+        if fleet.usedInterfacesChanged { path.setUsedInterfaces(fleet.takeUsedInterfaces()) }
+        var effects = forward(path.handle(.turnEnded, at: now), at: now)
+        if path.takeExpiredAnswers() { fleet.expireRoutes() }
         if path.takeReachableNeighbor() { fleet.hurryEagerTargets(at: now) }
         // Targets are handled after the path is published, and not while the path waits for answers.
         guard fleet.count > 0, !path.hasEnded, path.path != nil, !path.isAsking else { return effects }
@@ -218,15 +215,15 @@ package struct MonitorMachine: Sendable {
             })
     }
 
-    private mutating func follow(_ effects: [PathMachine.Effect], at now: Moment) -> [Effect] {
+    private mutating func forward(_ effects: [PathMachine.Effect], at now: Moment) -> [Effect] {
         guard !effects.isEmpty else { return [] }
-        var followed: [Effect] = []
-        followed.reserveCapacity(effects.count)
+        var forwarded: [Effect] = []
+        forwarded.reserveCapacity(effects.count)
         for effect in effects {
-            if case .ended = effect { followed += endTargets(at: now) }
-            followed.append(follow(effect, at: now))
+            if case .ended = effect { forwarded += endTargets(at: now) }
+            forwarded.append(forward(effect, at: now))
         }
-        return followed
+        return forwarded
     }
 
     /// Reports every target as unreachable, because no packet can be sent from a removed namespace.
@@ -241,7 +238,7 @@ package struct MonitorMachine: Sendable {
         }
     }
 
-    private mutating func follow(_ effect: PathMachine.Effect, at now: Moment) -> Effect {
+    private mutating func forward(_ effect: PathMachine.Effect, at now: Moment) -> Effect {
         switch effect {
         case .dump(let table, let interface, let sequence): return .dump(table, over: interface, sequence: sequence)
         case .askRoute(let query):
@@ -264,6 +261,35 @@ package struct MonitorMachine: Sendable {
             fleet.apply(changes, path.snapshot)
             return .changed(changes)
         case .ended: return .emit(.ended(now))
+        }
+    }
+}
+
+/// The events that a monitor emits, in order. Records are made only from these events.
+package enum MonitorEvent: Hashable, Sendable {
+    /// A path update. The first one is settled and initial; the others are changes.
+    case path(PathUpdate)
+    /// A server update. The first one of each target is initial, with the state `unknown`; the others are changes.
+    case server(TargetID, ServerUpdate)
+    /// The outcome of one probe.
+    case probe(TargetID, ProbeReport)
+    /// An incident opened, has grown, or is over. It follows the updates of its servers.
+    case incident(Incident)
+    /// All tables of the kernel were dumped again.
+    case resync(ResyncReason, Moment)
+    /// The monitor observed nothing between `from` and `to`.
+    case gap(from: Moment, to: Moment)
+    /// The monitor cannot observe events any more, because its namespace was removed. No event follows.
+    case ended(Moment)
+
+    /// The time at which the causing input was read.
+    package var moment: Moment {
+        switch self {
+        case .path(let update): update.moment
+        case .server(_, let update): update.moment
+        case .probe(_, let report): report.moment
+        case .incident(let incident): incident.moment
+        case .resync(_, let moment), .gap(_, let moment), .ended(let moment): moment
         }
     }
 }

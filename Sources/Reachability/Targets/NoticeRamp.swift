@@ -51,7 +51,7 @@ struct NoticeRamp: Sendable {
     var head: TargetID? { queue[taken...].first { queued[$0] != nil } }
 
     /// Returns the next notice if it is due.
-    mutating func take(at now: Int64) -> Notice? {
+    mutating func takeNext(at now: Int64) -> Notice? {
         while taken < queue.count, let due, due <= now {
             let target = queue[taken]
             taken += 1

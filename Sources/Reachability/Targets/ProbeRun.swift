@@ -32,6 +32,23 @@ extension ProbeRun {
     func connection(at now: Moment) -> Duration? { connecting.map { (connected ?? now).elapsed(since: $0) } }
 }
 
+/// A connection whose levels have failed.
+struct FailedLevels: Hashable, Sendable {
+    let entry: AttemptRace.Entry
+    let finding: Finding
+    let ending: ProbeSchedule.Ending
+    let levels: LevelResult?
+    /// The start of the attempt.
+    let connecting: Moment?
+    let connected: Moment?
+
+    init(_ run: ProbeRun, _ attempt: AttemptRace.Running, _ finding: Finding, _ ending: ProbeSchedule.Ending) {
+        entry = attempt.entry
+        (self.finding, self.ending) = (finding, ending)
+        (levels, connecting, connected) = (run.levels, run.connecting, run.connected)
+    }
+}
+
 /// The questions about a silent target: to hosts, and to whoever is behind a first hop.
 struct HostQuestions: Hashable, Sendable {
     var hosts: [HopBook.Request] = []
@@ -54,13 +71,13 @@ struct HostSurvey: Hashable, Sendable {
 
     var isComplete: Bool { pending.isEmpty && pendingSearches.isEmpty }
 
-    mutating func take(_ hop: Neighbor.Key, _ state: WitnessBook.State) {
+    mutating func receive(_ hop: Neighbor.Key, _ state: WitnessBook.State) {
         guard let index = pendingSearches.firstIndex(of: hop) else { return }
         pendingSearches.remove(at: index)
         beyond[hop] = state
     }
 
-    mutating func take(_ host: Neighbor.Key, _ state: HopBook.State) {
+    mutating func receive(_ host: Neighbor.Key, _ state: HopBook.State) {
         guard let index = pending.firstIndex(of: host) else { return }
         pending.remove(at: index)
         states[host] = state
@@ -114,7 +131,7 @@ struct RouteSurvey: Hashable, Sendable {
     func asks(_ query: RouteQuery) -> Bool { candidates.contains { $0.query == query } }
 
     /// Stores an answer to one of the queries.
-    mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) { answers[query] = answer }
+    mutating func receive(_ query: RouteQuery, _ answer: RouteAnswer) { answers[query] = answer }
 
     /// Returns the meaning of the answers in the order of the candidates, without unanswered ones.
     func candidateRoutes(in localState: LocalState) -> [(Candidate, CandidateRoute)] {
@@ -139,7 +156,7 @@ struct AttemptRace: Hashable, Sendable {
     /// The connection attempt delay that RFC 8305 section 8 recommends, in nanoseconds.
     static let delay: Int64 = 250_000_000
     /// The maximum number of addresses in one probe.
-    static let limit = NameLimits.addresses
+    static let limit = 16
     /// The maximum number of addresses that are tried again.
     static let repetitionLimit = 2
     /// The times of the repetitions after the first attempt, in twelfths of the time until the probe's deadline.
@@ -271,7 +288,7 @@ struct Examination: Hashable, Sendable {
     var isComplete: Bool { pending.isEmpty && tunnels.isEmpty && routes?.isEmpty ?? true }
 
     /// Stores the counters of a tunnel.
-    mutating func take(_ interface: UInt32, _ counters: LinkCounters?, since first: TunnelTraffic?) {
+    mutating func receive(_ interface: UInt32, _ counters: LinkCounters?, since first: TunnelTraffic?) {
         tunnels.removeAll { $0 == interface }
         guard let counters, let first, first.interface == interface else { return }
         for index in failures.indices where failures[index].route.interface == interface {
@@ -296,7 +313,7 @@ struct Examination: Hashable, Sendable {
     }
 
     /// Stores an answer to one of the queries for all next hops. Returns the neighbors that must be queried now.
-    mutating func take(_ query: RouteQuery, _ answer: RouteAnswer) -> [Neighbor.Key] {
+    mutating func receive(_ query: RouteQuery, _ answer: RouteAnswer) -> [Neighbor.Key] {
         guard let index = routes?.firstIndex(of: query) else { return [] }
         routes?.remove(at: index)
         guard case .route(let route) = answer else { return [] }
@@ -313,7 +330,7 @@ struct Examination: Hashable, Sendable {
     }
 
     /// Stores an answer to a neighbor query.
-    mutating func take(_ key: Neighbor.Key, _ answer: NeighborAnswer, in localState: LocalState) {
+    mutating func receive(_ key: Neighbor.Key, _ answer: NeighborAnswer, in localState: LocalState) {
         guard let index = pending.firstIndex(of: key) else { return }
         pending.remove(at: index)
         for index in failures.indices where failures[index].suspectedHop(in: localState) == key {

@@ -31,8 +31,6 @@ struct ProbeSchedule: Hashable, Sendable {
     let interval: Int64
     /// The time of the next probe; `nil` while one runs, and after ``stop()``.
     private(set) var next: Int64?
-    /// The number of slots of the grid that passed while a probe ran or waited for its turn.
-    private(set) var missed = 0
     /// The start of the last probe, for the count of its result: the time for which it was scheduled, or at most a tenth of the interval before it
     /// began. A probe that a busy machine starts a moment late counts all the same, and so does the next one.
     private(set) var countedStart: Int64 = 0
@@ -75,8 +73,6 @@ struct ProbeSchedule: Hashable, Sendable {
     /// Records the start of a probe.
     mutating func began(at now: Int64) {
         if origin == nil { origin = now.addingSaturated(shift) }
-        // A probe that starts later than one interval after its slot has missed slots.
-        if let next, now > next { missed += Int(clamping: (now - next) / interval) }
         countedStart = max(min(next ?? now, now), now.addingSaturated(-(interval / 10)))
         lastStart = now
         next = nil
@@ -91,10 +87,7 @@ struct ProbeSchedule: Hashable, Sendable {
         let step = interval.multipliedSaturated(by: Int64(factor))
         let origin = (origin ?? now).addingSaturated(shift.multipliedSaturated(by: Int64(factor - 1)))
         let first = slot(notBefore: lastStart.addingSaturated(step / 2), origin, step)
-        guard now >= first else { return next = first }
-        let following = slot(notBefore: now.addingSaturated(1), origin, step)
-        missed += Int(clamping: (following - first) / step)
-        next = following
+        next = now < first ? first : slot(notBefore: now.addingSaturated(1), origin, step)
     }
 
     /// Moves the next probe forward to the time at which it counts, but not before now: a failure is pending, and a probe that examined it has passed

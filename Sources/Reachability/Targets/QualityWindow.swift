@@ -27,7 +27,7 @@ struct QualityWindow: Hashable, Sendable {
         private(set) var isExceeded = false
         private var clearResults: UInt8 = 0
 
-        mutating func take(reachesLimit: Bool, isClear: Bool, window: Int) {
+        mutating func update(reachesLimit: Bool, isClear: Bool, window: Int) {
             if reachesLimit {
                 (isExceeded, clearResults) = (true, 0)
             } else if isExceeded {
@@ -103,16 +103,16 @@ struct QualityWindow: Hashable, Sendable {
         let part = Double(lostCount) / Double(limits.window)
         // Limits are stored as millionths, so that two of six can be a little less than a limit of one third.
         let reachesLimit = lostCount > 0 && part + 0.000_001 >= limit
-        loss.take(reachesLimit: reachesLimit, isClear: part <= limit / 4, window: limits.window)
+        loss.update(reachesLimit: reachesLimit, isClear: part <= limit / 4, window: limits.window)
     }
 
     private mutating func compareRoundTrips(_ limits: QualityLimits) {
         guard limits.roundTrip != nil || limits.jitter != nil, roundTrips.count * 2 >= limits.window else { return }
         if let limit = limits.roundTrip?.saturatingNanoseconds, let median = medianMicroseconds.map({ Int64($0) * 1_000 }) {
-            latency.take(reachesLimit: median >= limit, isClear: median * 4 <= limit * 3, window: limits.window)
+            latency.update(reachesLimit: median >= limit, isClear: median * 4 <= limit * 3, window: limits.window)
         }
         if let limit = limits.jitter?.saturatingNanoseconds, let value = jitterMicroseconds.map({ Int64($0) * 1_000 }) {
-            jitter.take(reachesLimit: value >= limit, isClear: value * 2 <= limit, window: limits.window)
+            jitter.update(reachesLimit: value >= limit, isClear: value * 2 <= limit, window: limits.window)
         }
     }
 
@@ -122,7 +122,7 @@ struct QualityWindow: Hashable, Sendable {
         guard responseTimes.count * 2 >= limits.window, let median = Self.median(responseTimes).map({ Int64($0) * 1_000 }) else {
             return
         }
-        response.take(reachesLimit: median >= limit, isClear: median * 4 <= limit * 3, window: limits.window)
+        response.update(reachesLimit: median >= limit, isClear: median * 4 <= limit * 3, window: limits.window)
     }
 
     // MARK: Values

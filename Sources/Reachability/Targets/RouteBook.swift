@@ -112,7 +112,7 @@ struct RouteBook: Sendable {
     /// Stores the kernel's answer to a representative query.
     ///
     /// - Returns: the targets for which the meaning of the answer has changed, in order, and whether their route is open.
-    mutating func take(
+    mutating func receive(
         _ query: RouteQuery, _ answer: RouteAnswer, in localState: LocalState, at now: Int64
     ) -> (targets: [TargetID], isOpen: Bool) {
         let group = group(of: query)
@@ -146,7 +146,7 @@ struct RouteBook: Sendable {
     // MARK: Members
 
     /// Replaces the queries of a target.
-    mutating func move(_ target: TargetID, from old: [RouteQuery], to new: [RouteQuery], in snapshot: Kernel.Snapshot) {
+    mutating func move(_ target: TargetID, from old: [RouteQuery], to new: [RouteQuery], in snapshot: KernelSnapshot) {
         for query in old where !new.contains(query) { leave(target, query) }
         for query in new where !old.contains(query) {
             let member = Member(query: query, target: target)
@@ -234,7 +234,7 @@ struct RouteBook: Sendable {
     private static let regroupingLimit = 1_000
 
     /// Applies changes of the kernel's state. `snapshot` is the state after them.
-    mutating func apply(_ changes: [Kernel.Change], _ snapshot: Kernel.Snapshot) {
+    mutating func apply(_ changes: [KernelChange], _ snapshot: KernelSnapshot) {
         expire()
         guard prefixes != nil else { return }
         let hasChangedRules = changes.contains {

@@ -257,7 +257,7 @@ struct HopBook: Sendable {
     }
 
     /// Stores the reply of a host. Returns the targets that waited for it, with its state, in order.
-    mutating func take(_ query: HostQuery, _ reply: HostReply, at now: Int64) -> [(target: TargetID, state: State)] {
+    mutating func receive(_ query: HostQuery, _ reply: HostReply, at now: Int64) -> [(target: TargetID, state: State)] {
         if let drops = reply.drops {
             // The second count that shows drops confirms the first.
             recount = drops.place == nil || recount?.host == query.host ? nil : (query.host, now)

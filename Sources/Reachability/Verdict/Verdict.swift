@@ -29,9 +29,9 @@ struct Finding: Hashable, Sendable {
     init(_ cause: Cause) { self.init(cause, accusesServer: cause.accusesServer) }
 }
 
-/// The state of a target and its cause, determined by counting consecutive results.
+/// The status of a target and its cause, determined by counting consecutive results.
 ///
-/// | present state | result | effect |
+/// | present status | result | effect |
 /// |---|---|---|
 /// | unknown, up, degraded | failure | ``pending``, and down or unreachable after `failAfter` counted failures of any cause, with the last cause |
 /// | down, unreachable | failure of another cause | the new cause after `failAfter` counted failures of that cause |
@@ -48,8 +48,8 @@ struct Verdict: Hashable, Sendable {
     let recoverAfter: Int
     /// The minimum time between the starts of two probes that count, in nanoseconds.
     private let interval: Int64
-    private(set) var state = ServerState.unknown
-    /// The cause of the state; `nil` if the state is unknown or up.
+    private(set) var status = ServerState.unknown
+    /// The cause of the status; `nil` if the status is unknown or up.
     private(set) var cause: Cause?
     /// The time at which the first failure was seen since the target was up, on the monotonic clock in nanoseconds; `nil` if none was.
     private(set) var failingSince: Int64?
@@ -62,7 +62,7 @@ struct Verdict: Hashable, Sendable {
     private var lastFailure: Cause?
     /// Whether the last result was counted.
     private var wasCounted = true
-    /// Whether the cause of the state is certain.
+    /// Whether the cause of the status is certain.
     private var isCertain = false
     /// Whether the path has changed since the last success.
     private var hasNewPath = false
@@ -84,12 +84,12 @@ struct Verdict: Hashable, Sendable {
     var countDue: Int64? { pending == nil || counted == 0 ? nil : lastCounted.addingSaturated(interval) }
 
     /// Whether the target is down or unreachable.
-    var isFailing: Bool { state == .down || state == .unreachable }
+    var isFailing: Bool { status == .down || status == .unreachable }
 
     /// Whether the next probe should start soon: there is no result yet, a counted failure needs its cause, or the last result contradicts a
     /// certain cause.
     var needsConfirmation: Bool {
-        guard let lastFailure else { return state == .unknown && counted == 0 }
+        guard let lastFailure else { return status == .unknown && counted == 0 }
         // A certain cause that a later failure contradicts is known to be wrong.
         if pending == nil { return isCertain && !lastFailure.isSameFailure(as: cause) }
         return wasCounted
@@ -105,19 +105,19 @@ struct Verdict: Hashable, Sendable {
         lastFailure = nil
         count(start)
         guard counted >= recoverAfter || isCertain || hasNewPath else { return }
-        if state != .degraded { (state, cause) = (.up, nil) }
+        if status != .degraded { (status, cause) = (.up, nil) }
         (failingSince, isCertain, hasNewPath) = (nil, false, false)
     }
 
     /// Sets the cause for which a target that answers is degraded; `nil` if it is not. Has no effect on other states.
     ///
-    /// - Returns: whether the state, the cause's layer or code, or the number of failing addresses has changed.
+    /// - Returns: whether the status, the cause's layer or code, or the number of failing addresses has changed.
     mutating func degrade(_ degradation: Cause?) -> Bool {
-        guard state == .up || state == .degraded else { return false }
+        guard status == .up || status == .degraded else { return false }
         let isChanged =
-            (degradation == nil) != (state == .up)
+            (degradation == nil) != (status == .up)
             || degradation.map { !$0.isSameFailure(as: cause) || $0.failingAddresses != cause?.failingAddresses } ?? false
-        (state, cause) = (degradation == nil ? .up : .degraded, degradation)
+        (status, cause) = (degradation == nil ? .up : .degraded, degradation)
         return isChanged
     }
 
@@ -127,7 +127,7 @@ struct Verdict: Hashable, Sendable {
     ///   - finding: the result.
     ///   - start: the time at which the probe began, in nanoseconds.
     ///   - now: the present time, in nanoseconds.
-    /// - Returns: whether this failure now determines the state and its cause.
+    /// - Returns: whether this failure now determines the status and its cause.
     mutating func fail(_ finding: Finding, start: Int64, at now: Int64) -> Bool {
         let failure = finding.cause
         // Without an interval every failure counts, and the next ones replace the cause at once.
@@ -142,7 +142,7 @@ struct Verdict: Hashable, Sendable {
         count(start)
         if wasCounted { equalFailures = min(equalFailures + 1, failAfter) }
         let isAccepted: Bool =
-            switch state {
+            switch status {
             case _ where finding.isCertain: true
             case .unknown, .up, .degraded: counted >= failAfter && !finding.isProvisional
             case .down, .unreachable:
@@ -152,20 +152,20 @@ struct Verdict: Hashable, Sendable {
         // A proof remains valid as long as the cause is the same: the first hop is not asked in every probe.
         let isProven =
             finding.accusesServer
-            || (state == .down && failure.isSameFailure(as: cause) && failure.evidence["proxy"] == cause?.evidence["proxy"])
-        (state, cause, isCertain) = (isProven ? .down : .unreachable, failure, finding.isCertain)
+            || (status == .down && failure.isSameFailure(as: cause) && failure.evidence["proxy"] == cause?.evidence["proxy"])
+        (status, cause, isCertain) = (isProven ? .down : .unreachable, failure, finding.isCertain)
         return true
     }
 
     /// Whether this machine has no path to the target, and alone determines that.
     var lacksPath: Bool { isCertain && (cause?.layer.isCertain ?? false) }
 
-    /// Notes that the certain cause of the state is over, and nothing is known yet of what follows it.
+    /// Notes that the certain cause of the status is over, and nothing is known yet of what follows it.
     ///
-    /// - Returns: whether the state has changed.
+    /// - Returns: whether the status has changed.
     mutating func endCertainCause() -> Bool {
         guard isCertain, interval > 0 else { return false }
-        (state, cause, isCertain, counted, failingSince, lastFailure) = (.unknown, nil, false, 0, nil, nil)
+        (status, cause, isCertain, counted, failingSince, lastFailure) = (.unknown, nil, false, 0, nil, nil)
         return true
     }
 
@@ -177,7 +177,7 @@ struct Verdict: Hashable, Sendable {
         lastCounted = start
     }
 
-    /// Resets the counts, after a suspend. The state and its cause stay unchanged.
+    /// Resets the counts, after a suspend. The status and its cause stay unchanged.
     mutating func resetCounts() {
         if !isFailing { failingSince = nil }
         (counted, equalFailures, lastFailure) = (0, 0, nil)

@@ -239,7 +239,7 @@ struct WitnessBook: Sendable {
     }
 
     /// Stores a reply of a search, which the first witness ends. `isOwn` is whether an address belongs to this machine.
-    mutating func take(_ hop: Neighbor.Key, _ reply: HopSearchReply, isOwn: (IPAddress) -> Bool, at now: Int64) -> Outcome {
+    mutating func receive(_ hop: Neighbor.Key, _ reply: HopSearchReply, isOwn: (IPAddress) -> Bool, at now: Int64) -> Outcome {
         guard let index = index(of: hop), let search = records[index].search else { return Outcome() }
         var outcome = Outcome()
         // The packets were sent then. Their answers may have waited for this process.

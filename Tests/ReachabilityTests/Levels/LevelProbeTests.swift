@@ -55,13 +55,9 @@ import Testing
     ) throws -> (line: String, cause: Cause?) {
         let results = try probe(target, settings, deadline: deadline)
         let levels = try #require(results.last?.levels, "\(results)")
-        let machine = TargetMachine(id: TargetID(0), endpoint: try Endpoint(target), settings: settings, firstNumber: 1)
-        let localState = LocalState(
-            interfaces: [:], path: NetworkPath(status: .satisfied), isOwn: { _ in false }, hasResolver: true)
-        let turn = TargetMachine.Turn(localState: localState, now: Moment.now, allowances: .init(), fresh: nil)
-        let run = ProbeRun(started: Moment.now, deadline: .max)
-        let findings = machine.findings(
-            of: levels, at: Self.home, ChosenRoute(kind: .local, interface: 1), run, turn)
+        let findings = LevelFindings(
+            levels, at: Self.home, over: ChosenRoute(kind: .local, interface: 1), of: try Endpoint(target), settings, after: nil,
+            started: .now, now: .now)
         let cause = findings.failure?.cause ?? findings.degradation
         return (cause.map { "\($0.layer)/\($0.code)" } ?? "up", cause)
     }

@@ -63,13 +63,13 @@ import Testing
     @Test func `a burst is limited until answers arrive or 50 ms have passed`() {
         var queue = SendQueue()
         for id in 1...600 as ClosedRange<UInt64> { queue.add(question(id), at: 0) }
-        expectEqual(queue.take(now: 0).map(\.id), Array(1...256))
-        expectEqual(queue.take(now: 1), [])
+        expectEqual(queue.takeSendable(now: 0).map(\.id), Array(1...256))
+        expectEqual(queue.takeSendable(now: 1), [])
         expectEqual(queue.deadline, NameTable.burstTime)
         for id in 1...10 as ClosedRange<UInt64> { queue.ended(id) }
-        expectEqual(queue.take(now: 2).map(\.id), Array(257...266))
-        expectEqual(queue.take(now: NameTable.burstTime).map(\.id), Array(267...512))
-        expectEqual(queue.take(now: 2 * NameTable.burstTime).map(\.id), Array(513...600))
+        expectEqual(queue.takeSendable(now: 2).map(\.id), Array(257...266))
+        expectEqual(queue.takeSendable(now: NameTable.burstTime).map(\.id), Array(267...512))
+        expectEqual(queue.takeSendable(now: 2 * NameTable.burstTime).map(\.id), Array(513...600))
         expectNil(queue.deadline)
     }
 
@@ -77,26 +77,26 @@ import Testing
         var queue = SendQueue()
         for id in 1...300 as ClosedRange<UInt64> { queue.add(question(id), at: 0) }
         #expect(queue.isWaiting(1))
-        _ = queue.take(now: 0)
+        _ = queue.takeSendable(now: 0)
         #expect(!queue.isWaiting(256))
         #expect(queue.isWaiting(257))
-        _ = queue.take(now: NameTable.burstTime)
+        _ = queue.takeSendable(now: NameTable.burstTime)
         #expect(!queue.isWaiting(300))
     }
 
     @Test func `a removed question is not sent`() {
         var queue = SendQueue()
         for id in 1...300 as ClosedRange<UInt64> { queue.add(question(id), at: 0) }
-        _ = queue.take(now: 0)
+        _ = queue.takeSendable(now: 0)
         queue.remove(290)
-        expectEqual(queue.take(now: NameTable.burstTime).map(\.id), Array(257...289) + Array(291...300))
+        expectEqual(queue.takeSendable(now: NameTable.burstTime).map(\.id), Array(257...289) + Array(291...300))
     }
 
     @Test func `the number of open questions is limited`() {
         var queue = SendQueue()
         for id in 0..<20_000 as Range<UInt64> { queue.add(question(id), at: 0) }
         var count = 0
-        for round in 0..<100 as Range<Int64> { count += queue.take(now: round * NameTable.burstTime).count }
+        for round in 0..<100 as Range<Int64> { count += queue.takeSendable(now: round * NameTable.burstTime).count }
         expectEqual(count, NameTable.openLimit)
     }
 }

@@ -9,7 +9,7 @@ import Pacing
     @Test(arguments: 1...40 as ClosedRange<UInt64>) func `an updated interface catalog equals a new one`(seed: UInt64) {
         var draws = SplitMix64(seed: seed)
         func draw(_ count: UInt64) -> UInt32 { UInt32(draws.next() % count) }
-        var snapshot = Kernel.Snapshot()
+        var snapshot = KernelSnapshot()
         var evidence: [UInt32: InterfaceEvidence] = [:]
         var catalog = InterfaceCatalog()
         for step in 0..<200 {

@@ -23,7 +23,7 @@ struct PathBench {
     var evidenceRead: [String] = []
     /// The dump that the machine requested and the test has not answered.
     private(set) var dumping: (table: KernelTable, sequence: UInt32)?
-    private var mirror = Kernel.Snapshot()
+    private var mirror = KernelSnapshot()
 
     init(_ configuration: MonitorConfiguration = MonitorConfiguration()) { machine = PathMachine(configuration) }
 
@@ -52,7 +52,7 @@ struct PathBench {
     /// Makes the routes of targets use these interfaces, and ends the turn.
     @discardableResult
     mutating func follow(_ interfaces: Set<UInt32>) -> [PathMachine.Effect] {
-        machine.follow(interfaces)
+        machine.setUsedInterfaces(interfaces)
         return turn(.turnEnded)
     }
 
@@ -217,9 +217,9 @@ extension [PathMachine.Effect] {
         }
     }
 
-    var changes: [Kernel.Change] {
+    var changes: [KernelChange] {
         flatMap { effect in
-            if case .changed(let changes) = effect { changes } else { [Kernel.Change]() }
+            if case .changed(let changes) = effect { changes } else { [KernelChange]() }
         }
     }
 

@@ -98,7 +98,7 @@ import Testing
 
     @Test(arguments: 1...4) func `the changes between two tables are the differences of their routes`(seed: UInt64) {
         var draws = Draws(random: SplitMix64(seed: seed))
-        var (one, other) = (Kernel.Snapshot(), Kernel.Snapshot())
+        var (one, other) = (KernelSnapshot(), KernelSnapshot())
         for _ in 0..<400 {
             let route = draws.route()
             switch draws.number(below: 3) {

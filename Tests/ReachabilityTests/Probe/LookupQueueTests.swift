@@ -16,22 +16,22 @@ import Testing
     @Test func `lookup threads are made as they are needed, up to the limit`() {
         var queue = LookupQueue(threadLimit: 2, queueLimit: 3)
         expectEqual(queue.add(request(of: 1)), .makeThread(generation: 0))
-        expectEqual(next(&queue, of: 0), .take(request(of: 1), more: false))
+        expectEqual(next(&queue, of: 0), .lookUp(request(of: 1), more: false))
         expectEqual(next(&queue, of: 0), .wait)
         // One thread waits for work already.
         expectEqual(queue.add(request(of: 2)), .wake)
         expectEqual(queue.add(request(of: 3)), .makeThread(generation: 0))
         expectEqual(queue.add(request(of: 4)), .wake)
         expectEqual(queue.add(request(of: 5)), .refuse)
-        expectEqual(next(&queue, of: 0), .take(request(of: 2), more: true))
-        expectEqual(queue.next(of: 0, wasIdle: true, timedOut: false), .take(request(of: 3), more: true))
+        expectEqual(next(&queue, of: 0), .lookUp(request(of: 2), more: true))
+        expectEqual(queue.next(of: 0, wasIdle: true, timedOut: false), .lookUp(request(of: 3), more: true))
         expectEqual(queue.threads, 2)
     }
 
     @Test func `a target's later lookup replaces its waiting one, and a thread is made beside stuck ones`() {
         var queue = LookupQueue(threadLimit: 1, queueLimit: 9)
         _ = queue.add(request(of: 0))
-        expectEqual(next(&queue, of: 0), .take(request(of: 0), more: false))
+        expectEqual(next(&queue, of: 0), .lookUp(request(of: 0), more: false))
         expectEqual(queue.add(request(of: 1)), .wake)
         expectEqual(queue.add(request(of: 2)), .wake)
         expectEqual(queue.add(request(of: 1, 7)), .makeThread(generation: 0))
@@ -45,7 +45,7 @@ import Testing
         var queue = LookupQueue(threadLimit: 1, queueLimit: 9)
         for number in 0..<6 { _ = queue.add(request(of: 1, UInt64(number))) }
         expectEqual(queue.threads, 4)
-        expectEqual(next(&queue, of: 0), .take(request(of: 1, 5), more: false))
+        expectEqual(next(&queue, of: 0), .lookUp(request(of: 1, 5), more: false))
         for _ in 1...3 { expectEqual(next(&queue, of: 0), .end) }
         expectEqual(next(&queue, of: 0), .wait)
         expectEqual(queue.threads, 1)
@@ -68,7 +68,7 @@ import Testing
         expectEqual(next(&queue, of: 0), .end)
         expectEqual(queue.threads, 1)
         expectEqual(queue.formerThreads, 0)
-        expectEqual(next(&queue, of: 1), .take(request(of: 1), more: false))
+        expectEqual(next(&queue, of: 1), .lookUp(request(of: 1), more: false))
     }
 
     @Test func `lookups that wait for a thread that cannot be made are left to the other threads of its generation`() {
@@ -89,11 +89,11 @@ import Testing
         for round in 0..<20 {
             for target in 1...3 {
                 guard case .makeThread(let generation) = queue.add(request(of: target, UInt64(round))) else { continue }
-                guard case .take = next(&queue, of: generation) else { continue }
+                guard case .lookUp = next(&queue, of: generation) else { continue }
                 stuck.append(generation)
             }
             #expect(queue.threads + queue.formerThreads <= 8)
-            if let generation = queue.beginGeneration(), case .take = next(&queue, of: generation) { stuck.append(generation) }
+            if let generation = queue.beginGeneration(), case .lookUp = next(&queue, of: generation) { stuck.append(generation) }
             #expect(queue.threads + queue.formerThreads <= 8)
         }
         expectEqual(stuck.count, 8)
@@ -120,7 +120,7 @@ import Testing
                 guard let place = alive.indices.randomElement(using: &dice) else { continue }
                 let timedOut = alive[place].isIdle && Bool.random(using: &dice)
                 switch queue.next(of: alive[place].generation, wasIdle: alive[place].isIdle, timedOut: timedOut) {
-                case .take: alive[place].isIdle = false
+                case .lookUp: alive[place].isIdle = false
                 case .wait: alive[place].isIdle = true
                 case .end: alive.remove(at: place)
                 }

@@ -61,7 +61,7 @@ private let v6 = "2001:db8::1"
         }
         expectEqual(
             sentences, (1...8).map { "at least \($0) of 10 addresses fail" } + ["9 of 10 addresses fail"])
-        expectEqual(target.machine.verdict.cause?.evidence["failing_addresses"], .number(9))
+        expectEqual(target.published?.cause?.evidence["failing_addresses"], .number(9))
     }
 
     @Test(arguments: [["::1", "127.0.0.1"], ["127.0.1.1", "127.0.0.1"], ["::1", "127.0.1.1", "127.0.0.1"]])
@@ -152,7 +152,7 @@ private let v6 = "2001:db8::1"
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: first))
         expectEqual(target.at(1, .connected(1)), ["report ok", "up \(first) eth0"])
-        expectNil(target.machine.survey)
+        expectEmpty(target.machine.surveyAttempts)
     }
 
     @Test func `a change of the route to nothing ends the survey`() throws {
@@ -177,7 +177,7 @@ private let v6 = "2001:db8::1"
         expectEqual(lines.last, "degraded quality/loss \(first) eth0")
         for number in 4..<60 as Range<Int64> { probe(number, retransmissions: 0) }
         expectEqual(lines.filter { $0.hasPrefix("up") || $0.hasPrefix("degraded") }.count, 3)
-        expectEqual(target.machine.verdict.state, .up)
+        expectEqual(target.state, .up)
     }
 }
 

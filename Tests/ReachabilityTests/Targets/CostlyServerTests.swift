@@ -47,13 +47,13 @@ import Testing
         _ = end(5, excess: nil, in: &target, at: 120_005)
         // The recovery is confirmed, and the interval is the target's own again.
         var (time, id): (Int64, UInt64) = (target.tickDue ?? 0, 6)
-        while target.machine.verdict.state != .up, id < 10 {
+        while target.state != .up, id < 10 {
             _ = target.at(time, .tick)
             _ = target.at(time, .route(to: "192.0.2.1"))
             _ = end(id, excess: nil, in: &target, at: time + 5)
             (time, id) = (target.tickDue ?? 0, id + 1)
         }
-        #expect(target.machine.verdict.state == .up && time <= 130_000, "\(time)")
+        #expect(target.state == .up && time <= 130_000, "\(time)")
     }
 
     @Test func `an interval of more than a minute stays as it is`() throws {

@@ -83,7 +83,7 @@ struct IncidentTranscript {
         book.record(TargetID(1_000_000), report)
     }
 
-    mutating func take() -> [Incident] { book.take(at: Self.moment(now)) }
+    mutating func take() -> [Incident] { book.takeChanges(at: Self.moment(now)) }
 
     /// Advances the time in steps of 100 ms, as deadlines demand, and returns what is published meanwhile.
     mutating func advance(by seconds: Int64) -> [String] {

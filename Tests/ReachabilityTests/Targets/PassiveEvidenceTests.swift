@@ -51,7 +51,6 @@ private let server = "192.0.2.1"
         // Further successes move the probe only if it would follow them by less than an interval.
         #expect(target.at(9_000, success()) == [] && target.tickDue == 20_000)
         #expect(target.at(10_001, success()) == [] && target.tickDue == 30_000)
-        expectEqual(target.machine.schedule.missed, 0)
     }
 
     @Test func `a target whose traffic succeeds is not probed`() throws {
@@ -82,7 +81,7 @@ private let server = "192.0.2.1"
     @Test func `a success does not change the address of a target that is up`() throws {
         var target = try up()
         expectEqual(target.at(1_000, success("192.0.2.77", .milliseconds(9))), [])
-        #expect(target.machine.place.address == IPAddress(server) && target.machine.lastAnswered == IPAddress(server))
+        expectEqual(target.published?.address, IPAddress(server))
     }
 
     @Test func `a success during a probe is published at once, and the probe continues`() throws {
@@ -106,9 +105,9 @@ private let server = "192.0.2.1"
         _ = bound.at(0, .begin)
         _ = bound.at(0, .route(to: server, bound: 2))
         _ = bound.at(0, .failed(1, .connectionRefused))
-        #expect(bound.at(10, success(server, .milliseconds(3))) == [] && bound.machine.verdict.state == .down)
+        #expect(bound.at(10, success(server, .milliseconds(3))) == [] && bound.state == .down)
         var target = try down(ProbeSettings(failAfter: 1, families: [.v4]))
-        #expect(target.at(10, success("2001:db8::1", .milliseconds(3))) == [] && target.machine.verdict.state == .down)
+        #expect(target.at(10, success("2001:db8::1", .milliseconds(3))) == [] && target.state == .down)
         expectEqual(target.at(10, success(server, .milliseconds(3))), ["up 192.0.2.1 eth0"])
     }
 
@@ -119,7 +118,7 @@ private let server = "192.0.2.1"
         settings.isScheduledOnly = true
         var target = try down(settings)
         #expect(target.at(10, success(server, .milliseconds(3))) == [] && target.at(20, failure) == [])
-        #expect(target.machine.verdict.state == .down && target.tickDue == 10_000)
+        #expect(target.state == .down && target.tickDue == 10_000)
     }
 
     @Test func `only the successes that replace a probe count for flapping`() throws {
@@ -134,7 +133,7 @@ private let server = "192.0.2.1"
             let number = line.split(separator: " ").dropFirst().first.flatMap { UInt64($0) } ?? 0
             _ = target.at(start + 1, .failed(number, .connectionRefused))
             for time in 0..<100 as Range<Int64> { _ = target.at(start + 2 + time, success(server, .milliseconds(3))) }
-            changes.append(target.machine.flaps.isFlapping)
+            changes.append(target.published?.isFlapping == true)
         }
         #expect(changes.count == 12 && changes.last == true)
     }
@@ -143,13 +142,13 @@ private let server = "192.0.2.1"
         var settings = ProbeSettings()
         settings.quality = QualityLimits(loss: nil, roundTrip: .milliseconds(4), window: 5)
         var target = try up(settings)
-        for slot in 1...5 as ClosedRange<Int64> where target.machine.verdict.state == .up {
+        for slot in 1...5 as ClosedRange<Int64> where target.state == .up {
             _ = target.at(slot * 10_000, .tick)
             let line = target.at(slot * 10_000, .route(to: server)).first ?? ""
             let number = line.split(separator: " ").dropFirst().first.flatMap { UInt64($0) } ?? 0
             _ = target.at(slot * 10_000, .connected(number))
         }
-        try #require(target.machine.verdict.state == .degraded)
+        try #require(target.state == .degraded)
         let due = target.tickDue
         #expect(target.at((due ?? 0) - 1, success(server, .milliseconds(1))) == [] && target.tickDue == due)
     }
@@ -160,7 +159,7 @@ private let server = "192.0.2.1"
         var target = try up(ProbeSettings(interval: .seconds(3_600)))
         expectEqual(target.tickDue, 3_600_000)
         #expect(target.at(60_000, failure) == [] && target.tickDue == 60_000)
-        expectEqual(target.machine.verdict.state, .up)
+        expectEqual(target.state, .up)
         expectEqual(target.at(60_000, .tick), ["route? 192.0.2.1"])
         expectEqual(target.at(60_000, .route(to: server)), ["connect 2 192.0.2.1"])
         expectEqual(target.at(60_001, .connected(2)), ["report ok"])
@@ -208,7 +207,7 @@ private let server = "192.0.2.1"
         expectEqual(target.at(0, .noRoute(to: server)).last, "unreachable route/no-route 192.0.2.1")
         let due = target.tickDue
         #expect(target.at(5, success(server, .milliseconds(1))) == [] && target.at(5, failure) == [])
-        #expect(target.tickDue == due && target.machine.verdict.state == .unreachable)
+        #expect(target.tickDue == due && target.state == .unreachable)
     }
 
     @Test func `a target whose family is excluded is never probed, whatever is reported`() throws {
@@ -216,7 +215,7 @@ private let server = "192.0.2.1"
         _ = target.at(0, .begin)
         expectNil(target.tickDue)
         #expect(target.at(1, failure) == [] && target.at(1, success(server, .milliseconds(1))) == [])
-        #expect(target.tickDue == nil && target.machine.verdict.state == .unreachable)
+        #expect(target.tickDue == nil && target.state == .unreachable)
     }
 }
 

@@ -46,8 +46,8 @@ import Testing
         expectNil(target.probe(10_000, .connectionRefused))
         expectEqual(target.due, 20_000)
         expectEqual(target.probe(20_000, .connectionRefused), down)
-        expectEqual(target.transcript.machine.published?.failingSince, Transcript.moment(10_000))
-        expectEqual(target.transcript.machine.published?.stateMoment, Transcript.moment(20_000))
+        expectEqual(target.transcript.published?.failingSince, Transcript.moment(10_000))
+        expectEqual(target.transcript.published?.stateMoment, Transcript.moment(20_000))
     }
 
     @Test func `a success after the first failure is published, and the count begins anew`() throws {
@@ -96,7 +96,7 @@ import Testing
             _ = target.at(start + 3_000, .neighbor(gateway, .state(.reachable)))
             expectEqual(target.tickDue, due)
         }
-        expectEqual(target.machine.verdict.state, .down)
+        expectEqual(target.state, .down)
     }
 
     @Test func `a busy machine that starts a probe late loses no interval`() throws {

@@ -148,7 +148,7 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
     @Test func `a few targets are notified at once`() {
         var (ramp, random) = (NoticeRamp(), SplitMix64(seed: 1))
         ramp.add(ids(3), hasResumed: false, using: &random, at: 7)
-        expectEqual((0..<4).map { _ in ramp.take(at: 7)?.target }, ids(3).map { Optional($0) } + [nil])
+        expectEqual((0..<4).map { _ in ramp.takeNext(at: 7)?.target }, ids(3).map { Optional($0) } + [nil])
         #expect(ramp.isEmpty && ramp.due == nil)
     }
 
@@ -159,7 +159,7 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
         var taken: [TargetID] = []
         var counts: [Int] = []
         for step in 0...11 as ClosedRange<Int64> {
-            while let notice = ramp.take(at: step * NoticeRamp.doubling) { taken.append(notice.target) }
+            while let notice = ramp.takeNext(at: step * NoticeRamp.doubling) { taken.append(notice.target) }
             counts.append(taken.count)
         }
         expectEqual(counts.prefix(5), [65, 129, 257, 513, 1_025])
@@ -171,7 +171,7 @@ private let silent4 = ProbeAdmission.Lane(.v4, .silent)
         var (ramp, random) = (NoticeRamp(), SplitMix64(seed: 1))
         ramp.add(ids(2), hasResumed: true, using: &random, at: 0)
         ramp.remove(TargetID(0))
-        expectEqual(ramp.take(at: 0), NoticeRamp.Notice(target: TargetID(1), hasResumed: true))
-        expectNil(ramp.take(at: 0))
+        expectEqual(ramp.takeNext(at: 0), NoticeRamp.Notice(target: TargetID(1), hasResumed: true))
+        expectNil(ramp.takeNext(at: 0))
     }
 }

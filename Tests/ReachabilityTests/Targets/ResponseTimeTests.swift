@@ -120,17 +120,17 @@ import Testing
         var target = try Transcript("http://\(Self.first)/", settings)
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: Self.first))
-        var states: [ServerState] = []
+        var states: [ServerState?] = []
+        var start: Int64 = 0
         for _ in 0..<4 {
-            let start = target.machine.schedule.countedStart / 1_000_000
             try Self.answer(&target, Self.attempt(target), connected: start + 5, firstByte: start + 300, end: start + 301)
-            states.append(target.machine.verdict.state)
-            let due = try #require(target.tickDue)
-            _ = target.at(due, .tick)
-            _ = target.at(due, .route(to: Self.first))
+            states.append(target.state)
+            start = try #require(target.tickDue)
+            _ = target.at(start, .tick)
+            _ = target.at(start, .route(to: Self.first))
         }
         expectEqual(states, [.up, .up, .degraded, .degraded])
-        let cause = try #require(target.machine.verdict.cause)
+        let cause = try #require(target.published?.cause)
         #expect(cause.layer == .quality && cause.code == .response)
         expectEqual(cause.detail, "the median response time is 301 ms (limit 200 ms)")
         expectEqual(cause.evidence["response_median_us"], .number(301_000))

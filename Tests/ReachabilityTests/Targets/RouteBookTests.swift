@@ -5,7 +5,7 @@ import Testing
 
 /// A host with a default route over eth0 (2), and the network 10.1.0.0/16 over wlan0 (3).
 private struct Book {
-    var snapshot = Kernel.Snapshot()
+    var snapshot = KernelSnapshot()
     var book = RouteBook(groupingLimit: 0)
     var now: Int64 = 0
     let localState = Transcript.Host().localState
@@ -21,7 +21,7 @@ private struct Book {
 
     static func query(_ address: String) -> RouteQuery { RouteQuery(IPAddress(address) ?? IPAddress(v4: 0), port: 443) }
 
-    mutating func apply(_ changes: [Kernel.Change]) {
+    mutating func apply(_ changes: [KernelChange]) {
         snapshot.apply(changes)
         book.apply(changes, snapshot)
     }
@@ -33,7 +33,7 @@ private struct Book {
     /// Answers a query by a route over an interface. - Returns: the numbers of the targets that are notified.
     mutating func answer(_ address: String, over interface: UInt32) -> [Int] {
         let answer = RouteAnswer.route(ChosenRoute(interface: interface, source: IPAddress(v4: 0x0a00_0002)))
-        return book.take(Self.query(address), answer, in: localState, at: now).targets.map(\.number)
+        return book.receive(Self.query(address), answer, in: localState, at: now).targets.map(\.number)
     }
 
     /// The addresses for which the kernel is asked after a change.
@@ -134,7 +134,7 @@ private struct Book {
         expectEqual(book.book.groupCount, 1)
         expectEqual(book.check(), ["192.0.2.1"])
         let refusal = RouteAnswer.refused(errno: SystemErrorNumber.networkUnreachable.rawValue)
-        let notified = book.book.take(Book.query("192.0.2.1"), refusal, in: book.localState, at: 0)
+        let notified = book.book.receive(Book.query("192.0.2.1"), refusal, in: book.localState, at: 0)
         #expect(notified.targets.map(\.number) == [1, 2, 3, 4] && !notified.isOpen)
     }
 
@@ -157,7 +157,7 @@ private struct Book {
         _ = book.answer("192.0.2.1", over: 2)
         book.apply([.routeAdded(Book.route("203.0.113.0", 24, over: 3))])
         expectEqual(book.check(), ["192.0.2.1"])
-        expectEqual(book.book.take(Book.query("192.0.2.1"), .unanswered, in: book.localState, at: 0).targets, [])
+        expectEqual(book.book.receive(Book.query("192.0.2.1"), .unanswered, in: book.localState, at: 0).targets, [])
         expectEqual(book.check(), [])
         book.now = TargetMachine.recheckGap
         expectEqual(book.check(), ["192.0.2.1"])

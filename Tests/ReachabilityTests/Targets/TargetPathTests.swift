@@ -230,7 +230,10 @@ private let server = "192.0.2.1"
             var target = try Transcript(endpoint)
             target.host.pathCause = pathCause
             _ = target.at(0, .begin)
-            let address = target.machine.addresses.map { "\($0)" }.joined()
+            let asked = target.effects.compactMap { effect in
+                if case .askRoute(let query) = effect { "\(query.destination)" } else { nil }
+            }
+            let address = try #require(asked.first)
             expectEqual(target.at(0, .noRoute(to: address)), ["unreachable route/no-route \(address)"])
             expectEqual(target.cause?.detail, detail)
         }

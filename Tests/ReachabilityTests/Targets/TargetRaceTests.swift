@@ -54,7 +54,7 @@ import Testing
         expectEqual(late, ["cancel 2", "report ok", "up 192.0.2.1 eth0"])
         #expect(report(target)?.roundTrip == nil && report(target)?.lostPackets == 2)
         // The time of the connection is the upper limit of the round trip.
-        expectEqual(target.machine.place.roundTrip, .milliseconds(1_024))
+        expectEqual(target.published?.roundTrip, .milliseconds(1_024))
         _ = target.at(10_000, .tick)
         _ = target.at(10_000, .route(to: "192.0.2.1"))
         _ = target.at(10_005, .connected(3))

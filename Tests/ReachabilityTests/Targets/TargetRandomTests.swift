@@ -20,9 +20,11 @@ private struct Model {
     /// The interface over which a packet to each address leaves, by the last answer that the machine received. 0 if there is
     /// none.
     private var exits: [IPAddress: UInt32] = [:]
-    private var published: ServerUpdate?
+    private(set) var published: ServerUpdate?
     private var lastReport: ProbeReport?
     private var attemptsSinceSuccess = 0
+    /// Whether the local state has changed since the routes were asked.
+    private var hasUncheckedChange = false
     private(set) var complaints: [String] = []
     private(set) var states: [ServerState: Int] = [:]
 
@@ -143,13 +145,12 @@ private struct Model {
     // MARK: Rules
 
     private mutating func play(_ event: TargetMachine.Event) {
+        if event == .localStateChanged { hasUncheckedChange = true }
         let effects = machine.handle(
             event, in: host.localState, at: Moment(monotonicNanoseconds: now, wallClockNanoseconds: now))
         for effect in effects { take(effect) }
         expect(attempts.count <= 23, "at most 20 attempts of a probe and three of a survey are under way")
         expect(Set(machine.runningAttempts) == Set(attempts.keys), "the machine knows its attempts")
-        let isRunning = !attempts.isEmpty || machine.check != nil || machine.recheckDue != nil
-        expect(!isRunning || machine.deadline != nil, "what runs has a deadline")
         expect(machine.deadline != nil, "the machine always has a deadline")
         if case .tick = event, effects.isEmpty, let due = machine.deadline {
             expect(due > now, "a tick without effect is not due again at once")
@@ -160,21 +161,18 @@ private struct Model {
         switch effect {
         case .resolve(let request):
             expect(used.insert(request.id).inserted, "numbers are not used twice")
-            let others = machine.survey?.running?.race.running.map(\.id) ?? []
+            let others = machine.surveyAttempts
             expect(Set(attempts.keys).isSubset(of: others), "nothing is resolved while a probe's attempts are under way")
             lookup = request.id
         case .askRoute(let query):
+            hasUncheckedChange = false
             if !questions.contains(query) { questions.append(query) }
         case .connect(let attempt):
             expect(used.insert(attempt.id).inserted, "numbers are not used twice")
             let exit = exits[attempt.address, default: 0]
             let isDead = exit == 0 || (host.names[exit] != nil && (host.levels[exit] ?? .off) <= .dormant)
             // A change of a moment ago is about to be checked.
-            var isAsking = false
-            if case .asking = machine.phase { isAsking = true }
-            expect(
-                !isDead || isAsking || machine.recheckDue != nil || machine.check != nil,
-                "nothing is sent where there is no path")
+            expect(!isDead || hasUncheckedChange || !questions.isEmpty, "nothing is sent where there is no path")
             attempts[attempt.id] = attempt
             attemptsSinceSuccess += 1
         case .cancel(let id):
@@ -277,6 +275,6 @@ private struct Dice {
         }
         expectEqual(one.now, other.now)
         expectEqual(one.states, other.states)
-        expectEqual(one.machine.published, other.machine.published)
+        expectEqual(one.published, other.published)
     }
 }

@@ -115,37 +115,46 @@ private let gateway = Neighbor.Key(interface: 2, address: IPAddress(v4: 0x0a00_0
         expectEqual(streak.witnessed(at: 1000), ["report tcp/timeout", "down tcp/timeout 192.0.2.1 eth0"])
     }
 
-    @Test func `an interruption of one probe is one lost result, and degrades nothing`() throws {
-        var streak = try Streak()
+    /// Settings with which one lost result degrades a target, so that its update has the number of them.
+    private static func strict(loss: Double = 0.01) -> ProbeSettings {
+        var settings = Transcript.unscheduled()
+        settings.quality.loss = loss
+        return settings
+    }
+
+    @Test(arguments: [(0.2, "up", nil), (0.01, "degraded quality/loss", 1)] as [(Double, String, Int?)])
+    func `an interruption of one probe is one lost result, and degrades nothing`(limit: Double, status: String, lost: Int?) throws
+    {
+        var streak = try Streak(Self.strict(loss: limit))
         streak.probe(at: 0)
         expectEqual(streak.target.at(1, .connected(1)).last, "up 192.0.2.1 eth0")
-        expectEqual(streak.target.machine.quality.lostCount, 0)
         _ = streak.silent(at: 10_000)
-        expectEqual(streak.target.machine.quality.lostCount, 1)
-        expectEqual(streak.target.machine.verdict.state, .up)
+        expectEqual(streak.target.state, .up)
+        streak.probe(at: 13_100)
+        _ = streak.target.at(13_101, .connected(streak.attempt))
+        let cause = streak.target.published?.cause
+        expectEqual("\(streak.target.state?.rawValue ?? "")" + (cause.map { " \($0.name)" } ?? ""), status)
+        expectEqual(cause?.evidence["lost"], lost.map { .number($0) })
     }
 
     @Test func `the silent probes of an outage are no loss of the path`() throws {
-        var streak = try Streak()
+        var streak = try Streak(Self.strict())
         streak.probe(at: 0)
         _ = streak.target.at(1, .connected(1))
         for time in [10_000, 13_100, 20_000, 30_000] as [Int64] { _ = streak.silent(at: time) }
-        expectEqual(streak.target.machine.verdict.state, .down)
+        expectEqual(streak.target.state, .down)
         streak.probe(at: 40_000)
         expectEqual(streak.target.at(40_001, .connected(streak.attempt)).last, "up 192.0.2.1 eth0")
-        expectEqual(streak.target.machine.quality.lostCount, 0)
-        expectEqual(streak.target.machine.lossAtSuccess, 0)
     }
 
     @Test func `a packet that was lost before the recovery is no loss of the path`() throws {
-        var streak = try Streak()
+        var streak = try Streak(Self.strict())
         streak.probe(at: 0)
         _ = streak.target.at(1, .connected(1))
         for time in [10_000, 13_100, 20_000, 30_000] as [Int64] { _ = streak.silent(at: time) }
         streak.probe(at: 40_000)
         let result = ProbeResult(id: streak.attempt, roundTripNanoseconds: 0, retransmissions: 1)
         expectEqual(streak.target.at(41_024, .probe(result)).last, "up 192.0.2.1 eth0")
-        expectEqual(streak.target.machine.quality.lostCount, 0)
     }
 
     @Test func `a silent attempt is repeated until the target has failed`() throws {

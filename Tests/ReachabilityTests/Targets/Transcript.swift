@@ -66,6 +66,7 @@ struct Transcript {
             query.port = machine.endpoint.port
             event = .route(query, answer)
         }
+        let wasDue = machine.deadline ?? .max <= milliseconds * 1_000_000
         effects = machine.handle(
             event, in: host.localState, at: Self.moment(milliseconds), allowing: allowances)
         // A failed probe may query the route with all its next hops. That query is answered at once and has no line.
@@ -77,10 +78,10 @@ struct Transcript {
                 .route(query, .route(route)), in: host.localState, at: Self.moment(milliseconds), allowing: allowances)
         }
         // A silent probe may be extended by a moment, in which nothing arrives.
-        if event == .tick, case .connecting(let run, _) = machine.phase, run.deadline > milliseconds * 1_000_000,
-            run.deadline - milliseconds * 1_000_000 < TargetMachine.extensionLimit
+        if event == .tick, wasDue, machine.runningAttempts.count > machine.surveyAttempts.count, let due = machine.deadline,
+            due > milliseconds * 1_000_000, due - milliseconds * 1_000_000 < TargetMachine.extensionLimit
         {
-            let end = Moment(monotonicNanoseconds: run.deadline, wallClockNanoseconds: run.deadline)
+            let end = Moment(monotonicNanoseconds: due, wallClockNanoseconds: due)
             effects += machine.handle(.tick, in: host.localState, at: end)
         }
         // Hosts are asked before the deadline. Their replies have no line.
@@ -109,9 +110,13 @@ struct Transcript {
         }
     }
 
-    /// The last update, and the line of the last one without a pending failure.
-    private var published: ServerUpdate?
+    /// The last update.
+    private(set) var published: ServerUpdate?
+    /// The line of the last update without a pending failure.
     private var lastLine: String?
+
+    /// The status that was published last.
+    var state: ServerState? { published?.state }
 
     private static func isSearch(_ effect: TargetMachine.Effect) -> Bool {
         if case .search = effect { true } else { false }

@@ -13,7 +13,7 @@ import Testing
     @Test func `when publish returns, current is the publisher's update or a later one`() async {
         let network = ScriptedNetwork()
         let positions = Locked<[NetworkPath: Int]>([:])
-        network.monitor.followKernel { path in
+        network.monitor.onKernelChange { path in
             positions.withLock { $0[path] = $0.count }
             return true
         }
@@ -40,7 +40,7 @@ import Testing
         let followed = Mutex<[NetworkPath]>([])
         let published = Mutex<[NetworkPath]>([])
         let token = network.monitor.onPublish { update in published.withLock { $0.append(update.path) } }
-        network.monitor.followKernel { path in
+        network.monitor.onKernelChange { path in
             followed.withLock { $0.append(path) }
             return true
         }
@@ -58,7 +58,7 @@ import Testing
         let network = ScriptedNetwork(Self.path("first"))
         let counts = Mutex([Int](repeating: 0, count: 60))
         for follower in 0..<60 {
-            network.monitor.followKernel { _ in
+            network.monitor.onKernelChange { _ in
                 counts.withLock { counts in
                     counts[follower] += 1
                     // Every second follower ends, each at another path.
@@ -109,7 +109,7 @@ import Testing
     @Test func `a path that a follower publishes during a delivery is delivered next`() {
         let network = ScriptedNetwork(Self.path("eth0", 1))
         let seen = Mutex<[UInt32]>([])
-        network.monitor.followKernel { path in
+        network.monitor.onKernelChange { path in
             let number = path.interface?.index ?? 0
             seen.withLock { $0.append(number) }
             if number < 100 { network.publish(Self.path("eth0", number + 1)) }
@@ -121,7 +121,7 @@ import Testing
 
     @Test func `after the end nothing is published`() async throws {
         let network = ScriptedNetwork(Self.path("eth0", 1))
-        let server = try ServerMonitor("api.example.com:443", on: network.monitor)
+        let server = try ServerMonitor("api.example.com:443", monitor: network.monitor)
         let queue = DispatchQueue(label: "callbacks")
         let calls = Mutex<[UInt32]>([])
         let token = network.monitor.onChange(on: queue) { update in
@@ -147,22 +147,12 @@ import Testing
         expectEqual(network.monitor.currentPath, Self.path("eth0", 1))
     }
 
-    @Test func `the end of a scripted network ends the readers of its snapshots`() async {
-        let network = ScriptedNetwork(Self.path("eth0"))
-        var early = network.monitor.snapshotUpdates.makeAsyncIterator()
-        await expectEqual(early.next(), .full(Kernel.Snapshot()))
-        network.end()
-        await expectNil(early.next())
-        var late = network.monitor.snapshotUpdates.makeAsyncIterator()
-        await expectNil(late.next())
-    }
-
     @Test func `a server monitor that is made while paths are published has its first status at once`() async throws {
         let network = ScriptedNetwork(Self.path("eth0"))
         try network.publish(.down(Cause(.tcp, .refused, detail: "refused")), of: "api.example.com:443")
         let publishing = Task { for number in 1...2_000 { network.publish(Self.path("eth1", UInt32(number))) } }
         for _ in 0..<200 {
-            try expectEqual(ServerMonitor("api.example.com:443", on: network.monitor).current?.cause?.code, .refused)
+            try expectEqual(ServerMonitor("api.example.com:443", monitor: network.monitor).current?.cause?.code, .refused)
         }
         await publishing.value
     }

@@ -20,7 +20,7 @@ import Testing
         var book = HopBook()
         #expect(book.state(request(since: 0), for: TargetID(1), at: 10) == (nil, Self.query))
         #expect(book.state(request(since: 5), for: TargetID(2), at: 11) == (nil, nil))
-        let states = book.take(Self.query, HostReply(.answered), at: 20)
+        let states = book.receive(Self.query, HostReply(.answered), at: 20)
         expectEqual(states.map(\.target), [TargetID(1), TargetID(2)])
         #expect(states.allSatisfy { $0.state.isAlive && $0.state.hasAnswered })
         // A probe that began before the answer needs no query; a later one does.
@@ -32,11 +32,11 @@ import Testing
     @Test func `a hop that has answered and is silent now is silent, one that never answered is not`() {
         var book = HopBook()
         _ = book.state(request(since: 0), for: TargetID(1), at: 0)
-        expectEqual(book.take(Self.query, HostReply(.silent), at: 1).first?.state.isSilent, false)
+        expectEqual(book.receive(Self.query, HostReply(.silent), at: 1).first?.state.isSilent, false)
         _ = book.state(request(since: Self.second), for: TargetID(1), at: Self.second)
-        _ = book.take(Self.query, HostReply(.answered, to: .connection), at: Self.second)
+        _ = book.receive(Self.query, HostReply(.answered, to: .connection), at: Self.second)
         _ = book.state(request(since: 2 * Self.second), for: TargetID(1), at: 2 * Self.second)
-        expectEqual(book.take(Self.query, HostReply(.silent), at: 3 * Self.second).first?.state.isSilent, true)
+        expectEqual(book.receive(Self.query, HostReply(.silent), at: 3 * Self.second).first?.state.isSilent, true)
     }
 
     private static let neighbor = HopBook.Proof.target(IPAddress(v4: 0xc000_0203), port: 80)
@@ -46,7 +46,7 @@ import Testing
         func silentSince(_ outcome: HostReply.Outcome, at second: Int64) -> Int64? {
             let time = second * Self.second
             _ = book.state(request(since: time), for: TargetID(1), at: time)
-            return book.take(Self.query, HostReply(outcome), at: time + 1).first?.state.silentSince
+            return book.receive(Self.query, HostReply(outcome), at: time + 1).first?.state.silentSince
         }
         expectEqual(silentSince(.silent, at: 1), Self.second)
         expectEqual(silentSince(.silent, at: 2), Self.second)
@@ -67,17 +67,17 @@ import Testing
         var book = HopBook()
         func mustAsk(at time: Int64) -> Bool { book.noteAlive(Self.gateway, by: Self.neighbor, at: time) }
         #expect(mustAsk(at: 0))
-        _ = book.take(Self.query, HostReply(.answered, to: .connection), at: 1)
+        _ = book.receive(Self.query, HostReply(.answered, to: .connection), at: 1)
         #expect(!mustAsk(at: Self.second))
         _ = book.state(request(since: Self.second), for: TargetID(1), at: Self.second)
-        _ = book.take(Self.query, HostReply(.silent), at: Self.second + 1)
+        _ = book.receive(Self.query, HostReply(.silent), at: Self.second + 1)
         #expect(!mustAsk(at: 2 * Self.second - 1))
         #expect(mustAsk(at: 2 * Self.second))
         #expect(!mustAsk(at: 3 * Self.second))
-        _ = book.take(Self.query, HostReply(.answered, to: .connection), at: 3 * Self.second)
+        _ = book.receive(Self.query, HostReply(.answered, to: .connection), at: 3 * Self.second)
         #expect(!mustAsk(at: 9 * Self.second))
         _ = book.state(request(since: 9 * Self.second), for: TargetID(1), at: 9 * Self.second)
-        let state = book.take(Self.query, HostReply(.silent), at: 10 * Self.second).first?.state
+        let state = book.receive(Self.query, HostReply(.silent), at: 10 * Self.second).first?.state
         expectEqual(state?.silentSince, 9 * Self.second)
         expectEqual(state?.isSilent, true)
     }
@@ -108,7 +108,7 @@ import Testing
         func reported(beside address: UInt32, at time: Int64) -> IPAddress? {
             let (state, _) = book.state(request(since: time, address: address), for: TargetID(1), at: time)
             if let state { return state.hostReport?.target }
-            return book.take(Self.query, HostReply(.answered), at: time).last?.state.hostReport?.target
+            return book.receive(Self.query, HostReply(.answered), at: time).last?.state.hostReport?.target
         }
         note(0xc000_0201, at: 0)
         expectNil(reported(beside: 0xc000_0201, at: 1), "the host itself")
@@ -134,17 +134,17 @@ import Testing
     @Test func `the hop itself is asked even if another target answers over it, because this machine can answer in its name`() {
         var book = HopBook()
         _ = book.noteAlive(Self.gateway, by: Self.neighbor, at: 0)
-        _ = book.take(Self.query, HostReply(.answered), at: 1)
+        _ = book.receive(Self.query, HostReply(.answered), at: 1)
         _ = book.noteAlive(Self.gateway, by: Self.neighbor, at: Self.second)
         #expect(book.state(request(since: Self.second), for: TargetID(1), at: Self.second).query != nil)
-        let state = book.take(Self.query, HostReply(.silent), at: 2 * Self.second).first?.state
+        let state = book.receive(Self.query, HostReply(.silent), at: 2 * Self.second).first?.state
         #expect(state?.isSilent == true && state?.isUsed == true)
     }
 
     @Test func `the answer of another target counts from the start of the probe`() {
         var book = HopBook()
         _ = book.noteAlive(Self.gateway, by: Self.neighbor, at: 10)
-        _ = book.take(Self.query, HostReply(.silent), at: 11)
+        _ = book.receive(Self.query, HostReply(.silent), at: 11)
         expectEqual(book.state(request(since: 10), for: TargetID(1), at: 12).state?.isUsed, true)
         expectEqual(book.state(request(since: 11), for: TargetID(1), at: 12).state?.isUsed, false)
     }
@@ -269,10 +269,10 @@ import Testing
     @Test func `after the link has lost its carrier, the gateway counts as one that has never answered`() {
         var book = HopBook()
         _ = book.state(request(since: 0), for: TargetID(1), at: 0)
-        _ = book.take(Self.query, HostReply(.answered), at: 0)
+        _ = book.receive(Self.query, HostReply(.answered), at: 0)
         book.forget(2)
         _ = book.state(request(since: Self.second), for: TargetID(1), at: Self.second)
-        expectEqual(book.take(Self.query, HostReply(.silent), at: Self.second).first?.state.isSilent, false)
+        expectEqual(book.receive(Self.query, HostReply(.silent), at: Self.second).first?.state.isSilent, false)
     }
 
     @Test func `the number of hosts is bounded`() {
@@ -282,7 +282,7 @@ import Testing
             let request = HopBook.Request(
                 query: HostQuery(host, isBound: false), since: 0, address: host.address, port: 1, hop: Self.gateway)
             _ = book.state(request, for: TargetID(1), at: 0)
-            _ = book.take(request.query, HostReply(.silent), at: 0)
+            _ = book.receive(request.query, HostReply(.silent), at: 0)
         }
         #expect(book.hostCount <= HopBook.recordLimit)
     }
@@ -302,7 +302,7 @@ import Testing
         let request = HopBook.Request(
             query: HostQuery(host, isBound: true), since: 61 * Self.second, address: host.address, port: 80, hop: host)
         _ = book.state(request, for: TargetID(1), at: 61 * Self.second)
-        let state = book.take(request.query, HostReply(.silent), at: 62 * Self.second).first?.state
+        let state = book.receive(request.query, HostReply(.silent), at: 62 * Self.second).first?.state
         expectEqual(state?.linkAddress, [1, 2])
     }
 
@@ -312,10 +312,10 @@ import Testing
     ) -> HopBook.State? {
         var book = HopBook()
         _ = book.noteAlive(Self.gateway, by: Self.neighbor, at: 0)
-        _ = book.take(Self.query, HostReply(.answered, to: question), at: 1)
+        _ = book.receive(Self.query, HostReply(.answered, to: question), at: 1)
         change(&book)
         _ = book.state(request(since: second * Self.second), for: TargetID(1), at: second * Self.second)
-        return book.take(Self.query, HostReply(.silent), at: second * Self.second + 1).first?.state
+        return book.receive(Self.query, HostReply(.silent), at: second * Self.second + 1).first?.state
     }
 
     @Test func `silence to datagrams proves nothing for a minute after packets that may have drawn ICMP messages`() {
@@ -329,7 +329,7 @@ import Testing
         // The silent probe of another target has drawn messages too.
         let second = silence(after: .datagram, at: 100) { book in
             _ = book.state(self.request(since: 60 * Self.second, address: 0xc000_0303), for: TargetID(2), at: 60 * Self.second)
-            _ = book.take(Self.query, HostReply(.answered, to: .datagram), at: 61 * Self.second)
+            _ = book.receive(Self.query, HostReply(.answered, to: .datagram), at: 61 * Self.second)
         }
         expectEqual(second?.isSilent, false)
     }
@@ -349,7 +349,7 @@ import Testing
             book.note(report, behind: Self.gateway)
             change(&book)
             _ = book.state(request(since: 0, address: 0xcb00_7101), for: TargetID(1), at: 3 * Self.second)
-            return book.take(Self.query, HostReply(.answered), at: 3 * Self.second + 1).first?.state.routeReport?.target
+            return book.receive(Self.query, HostReply(.answered), at: 3 * Self.second + 1).first?.state.routeReport?.target
         }
         expectEqual(inferred(), Self.report.target)
         // A target in a third network answers: the gateway has a route there.
@@ -381,13 +381,13 @@ import Testing
         var book = HopBook()
         let host = HostQuery(Neighbor.Key(interface: 2, address: IPAddress(v4: 0xc000_0201)), isBound: false, port: 443)
         _ = counted(&book, 0xc000_0201, at: 0)
-        _ = book.take(host, HostReply(.silent, drops: DropCount(443, .output)), at: Self.second)
+        _ = book.receive(host, HostReply(.silent, drops: DropCount(443, .output)), at: Self.second)
         expectEqual(counted(&book, 0xc000_0202, at: 2 * Self.second), 0)
         expectEqual(counted(&book, 0xc000_0201, at: 3 * Self.second), 443)
-        _ = book.take(host, HostReply(.silent, drops: DropCount(443, .output)), at: 4 * Self.second)
+        _ = book.receive(host, HostReply(.silent, drops: DropCount(443, .output)), at: 4 * Self.second)
         expectEqual(counted(&book, 0xc000_0203, at: 5 * Self.second), 443)
         // Without a second count, others have their turn after that time.
-        _ = book.take(host, HostReply(.silent, drops: DropCount(443, .output)), at: 6 * Self.second)
+        _ = book.receive(host, HostReply(.silent, drops: DropCount(443, .output)), at: 6 * Self.second)
         expectEqual(counted(&book, 0xc000_0204, at: 15 * Self.second), 0)
         expectEqual(counted(&book, 0xc000_0205, at: 16 * Self.second), 443)
     }

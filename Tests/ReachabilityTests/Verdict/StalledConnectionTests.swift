@@ -239,8 +239,8 @@ import Testing
 }
 
 extension Transcript {
-    /// The state, and the layer and code of its cause.
+    /// The status, and the layer and code of its cause.
     fileprivate var line: String {
-        "\(machine.verdict.state.rawValue)" + (machine.verdict.cause.map { " \($0.name)" } ?? "")
+        "\(state?.rawValue ?? "")" + (published?.cause.map { " \($0.name)" } ?? "")
     }
 }

@@ -29,7 +29,7 @@ import Testing
         }
 
         var line: String {
-            verdict.state.rawValue + (verdict.cause.map { " \($0.code.rawValue)" } ?? "")
+            verdict.status.rawValue + (verdict.cause.map { " \($0.code.rawValue)" } ?? "")
                 + (verdict.pending.map { ", \($0.code.rawValue)" } ?? "") + (verdict.needsConfirmation ? ", confirm" : "")
         }
 
@@ -84,7 +84,7 @@ import Testing
         expectEqual(t.fail(0, .localDrop, .firewall), "unknown, local-drop, confirm")
     }
 
-    @Test func `another cause of the same state needs as many counted failures`() {
+    @Test func `another cause of the same status needs as many counted failures`() {
         var t = T()
         _ = t.fail(0)
         expectEqual(t.fail(10), "down refused")
@@ -130,7 +130,7 @@ import Testing
         expectEqual(t.succeed(70.1), "up")
     }
 
-    @Test func `a suspend ends the count, and not the state`() {
+    @Test func `a suspend ends the count, and not the status`() {
         var t = T()
         _ = t.succeed(0)
         _ = t.fail(10)

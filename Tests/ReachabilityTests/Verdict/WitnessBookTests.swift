@@ -30,7 +30,7 @@ import Testing
     private mutating func reply(
         _ answer: HopSearchReply.Answer? = nil, wasSent: Bool = true, behind hop: Neighbor.Key = gateway, at second: Double
     ) -> WitnessBook.Outcome {
-        let outcome = book.take(
+        let outcome = book.receive(
             hop, HopSearchReply(answer, wasSent: wasSent), isOwn: { $0 == IPAddress(v4: 0x0a00_0002) }, at: Int64(second * 1e9))
         for (target, state) in outcome.waiting { states[target] = state }
         return outcome

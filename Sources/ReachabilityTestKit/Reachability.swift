@@ -1,2 +1,0 @@
-// Paths, causes and statuses are in the signatures of this library: its users need no import of their own.
-@_exported public import Reachability
