@@ -2,47 +2,14 @@ import ArgumentParser
 import Console
 import FoundationEssentials
 
-/// The options that set values of the configuration.
+/// The options of the commands that read a configuration: its file, the values that replace those of the files, and further targets.
 struct ConfigurationOptions: ParsableArguments {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp("Read this file instead of those of the system and of the user.", valueName: "file"))
     var config: String?
 
-    @Option(parsing: .unconditional, help: ArgumentHelp("The address of the page and of the API.", valueName: "addr:port"))
-    var listen: String?
-
-    @Option(parsing: .unconditional, help: ArgumentHelp("The Unix socket of the API.", valueName: "path"))
-    var socket: String?
-
-    @Option(parsing: .unconditional, help: ArgumentHelp("The directory of the history.", valueName: "directory"))
-    var state: String?
-
-    @Option(
-        parsing: .unconditional, help: ArgumentHelp("The time between two checkpoints of the history.", valueName: "duration"))
-    var flushEvery: String?
-
-    @Option(parsing: .unconditional, help: ArgumentHelp("The time between probes.", valueName: "duration"))
-    var interval: String?
-
-    @Option(parsing: .unconditional, help: ArgumentHelp("The deadline of one probe.", valueName: "duration"))
-    var probeTimeout: String?
-
-    @Option(parsing: .unconditional, help: ArgumentHelp("Failed probes in a row after which a target is down.", valueName: "n"))
-    var failAfter: String?
-
-    @Option(parsing: .unconditional, help: ArgumentHelp("Successful probes in a row after which it is up.", valueName: "n"))
-    var recoverAfter: String?
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The time that a failure lasts before an incident opens.", valueName: "duration"))
-    var openAfter: String?
-
-    @Option(
-        parsing: .unconditional,
-        help: ArgumentHelp("The time after an incident within which a further failure continues it.", valueName: "duration"))
-    var closeAfter: String?
+    @OptionGroup var keys: KeyOptions
 
     @Argument(help: ArgumentHelp("Also probe these targets.", valueName: "target"))
     var targets: [String] = []
@@ -53,24 +20,58 @@ struct ConfigurationOptions: ParsableArguments {
     func sources() throws(Failure) -> ConfigurationSources {
         var sources = ConfigurationSources()
         guard config != "" else { throw .usage("--config ''", "names no file") }
-        guard state != "" else { throw .usage("--state ''", "names no directory") }
-        guard socket != "" else { throw .usage("--socket ''", "names no socket") }
         sources.file = config
         sources.environment = ProcessInfo.processInfo.environment
-        let values: [(String, String, String?)] = [
-            ("--listen", "listen", listen), ("--socket", "socket", socket.map(absolute)),
-            ("--state", "state", state.map(absolute)),
-            ("--flush-every", "flush_every", flushEvery),
-            ("--interval", "interval", interval), ("--probe-timeout", "probe_timeout", probeTimeout),
-            ("--fail-after", "fail_after", failAfter), ("--recover-after", "recover_after", recoverAfter),
-            ("--open-after", "open_after", openAfter), ("--close-after", "close_after", closeAfter),
-        ]
-        sources.options = values.compactMap { option, key, value in value.map { (option, key, $0) } }
+        sources.options = try keys.values()
         sources.targets = TargetArguments.split(targets)
         return sources
     }
+}
 
-    private func absolute(_ path: String) -> String {
-        path.hasPrefix("/") ? path : "\(FileManager.default.currentDirectoryPath)/\(path)"
+/// The options that set keys of the configuration: one for each key of the table that has one.
+///
+/// The parser finds the options of a command in its mirror, and decodes each by its label there.
+struct KeyOptions: ParsableArguments, CustomReflectable {
+    private let options: [(entry: ConfigurationEntry, value: Option<String?>)]
+
+    private static let entries = Configuration.entries.filter { $0.option != nil }
+
+    init() {
+        options = Self.entries.map { entry in
+            let help = ArgumentHelp("\(entry.sentence)", valueName: entry.option?.valueName)
+            return (entry, Option(name: .customLong(entry.optionName), parsing: .unconditional, help: help))
+        }
+    }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Label.self)
+        options = try Self.entries.map { ($0, try container.decode(Option<String?>.self, forKey: Label(stringValue: $0.name))) }
+    }
+
+    var customMirror: Mirror { Mirror(self, children: options.map { (label: $0.entry.name, value: $0.value as Any) }) }
+
+    /// The name of a key.
+    private struct Label: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(stringValue: String) { self.stringValue = stringValue }
+
+        init?(intValue: Int) { nil }
+    }
+
+    /// Returns the values that are set, and their keys. A relative path is relative to the current directory.
+    func values() throws(Failure) -> [(option: String, key: String, value: String)] {
+        var values: [(option: String, key: String, value: String)] = []
+        for (entry, option) in options {
+            guard var value = option.wrappedValue else { continue }
+            let name = "--\(entry.optionName)"
+            if let noun = entry.option?.path {
+                guard !value.isEmpty else { throw .usage("\(name) ''", "names no \(noun)") }
+                if !value.hasPrefix("/") { value = "\(FileManager.default.currentDirectoryPath)/\(value)" }
+            }
+            values.append((name, entry.name, value))
+        }
+        return values
     }
 }

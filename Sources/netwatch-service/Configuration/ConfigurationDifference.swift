@@ -52,19 +52,10 @@ struct ConfigurationDifference: Hashable, Sendable {
 }
 
 extension ConfiguredTarget {
-    /// Whether another target has the same description for people.
+    /// Whether another target has the same description for people: all that its probes do not need.
     fileprivate func isDescribed(as other: ConfiguredTarget) -> Bool {
-        (identity, className, severity) == (other.identity, other.className, other.severity)
-    }
-}
-
-extension Configuration {
-    /// Returns the keys whose values in another configuration need a restart of the service.
-    func restartKeys(for next: Configuration) -> [String] {
-        [
-            ("listen", listen == next.listen), ("allowed_hosts", allowedHosts == next.allowedHosts),
-            ("socket", socket == next.socket), ("state", state == next.state),
-            ("time_zone", timeZone == next.timeZone), ("canary", canary == next.canary),
-        ].filter { !$0.1 }.map(\.0)
+        var other = other
+        (other.settings, other.files, other.origin) = (settings, files, origin)
+        return self == other
     }
 }

@@ -2,19 +2,20 @@ import Console
 
 /// The text of a configuration in YAML, with the source of each value. It can be used as a configuration file.
 struct ConfigurationText {
-    /// The default values, by their keys. Other keys have none.
-    private static let defaults: [(path: [String], value: String)] = {
-        let retention = Retention()
-        return [
-            (["listen"], "\(ListenAddress.standard)"), (["interval"], "10s"), (["probe_timeout"], "3s"), (["fail_after"], "2"),
-            (["recover_after"], "1"), (["open_after"], "20s"), (["close_after"], "0s"),
-            (["retention", "size"], ByteSize.text(retention.size)),
-            (["retention", "samples"], "\(retention.samples)d"), (["retention", "hours"], "\(retention.hours)d"),
-            (["retention", "days"], "\(retention.days)d"), (["flush_every"], "1h"), (["thresholds", "loss"], "20%"),
-            (["thresholds", "rtt"], "none"), (["thresholds", "response"], "none"), (["thresholds", "jitter"], "none"),
-            (["thresholds", "window"], "20"),
-        ]
-    }()
+    /// The names of the keys whose values are not shown, in any map.
+    private static let secretNames = Set(secrets(of: Configuration.entries + ConfiguredTarget.entries))
+
+    private static func secrets(of entries: [ConfigurationEntry]) -> [String] {
+        entries.flatMap { ($0.isSecret ? [$0.name] : []) + secrets(of: $0.members) }
+    }
+
+    /// The default values of keys that have one.
+    private static func defaults(of entries: [ConfigurationEntry], at path: [String] = []) -> [(path: [String], value: String)] {
+        entries.flatMap { entry in
+            let path = path + [entry.name]
+            return (entry.standard.map { [(path, $0)] } ?? []) + defaults(of: entry.members, at: path)
+        }
+    }
 
     private static let sourceColumn = 40
 
@@ -23,7 +24,7 @@ struct ConfigurationText {
 
     /// Creates the text. - Parameter tree: the combined sources; `nil` if nothing is set.
     init(_ tree: ConfigurationNode?) {
-        var complete = Self.defaults.reduce(ConfigurationNode(.empty, .standard)) { tree, element in
+        var complete = Self.defaults(of: Configuration.entries).reduce(ConfigurationNode(.empty, .standard)) { tree, element in
             let value = ConfigurationNode(.scalar(element.value), .standard)
             return ConfigurationLayer.override(tree, by: ConfigurationNode(value, at: element.path))
         }
@@ -32,7 +33,7 @@ struct ConfigurationText {
             lines = []
             return
         }
-        let order = Dictionary(zip(Configuration.keys, 0...), uniquingKeysWith: { first, _ in first })
+        let order = Dictionary(zip(Configuration.keys.names, 0...), uniquingKeysWith: { first, _ in first })
         let sorted = members.sorted { order[$0.key, default: .max] < order[$1.key, default: .max] }
         lines = sorted.flatMap { Self.lines($0, indentation: 0, isSecret: false) }
     }
@@ -41,7 +42,7 @@ struct ConfigurationText {
         let margin = String(repeating: " ", count: indentation)
         let key = scalar(member.key)
         // A field may carry credentials; its name shows that it is set.
-        let isSecret = isSecret || member.key == "headers" && indentation > 0
+        let isSecret = isSecret || secretNames.contains(member.key) && indentation > 0
         switch member.value.content {
         case .empty: return ["\(margin)\(key):"]
         case .scalar(let text):

@@ -1,3 +1,5 @@
+import Pacing
+
 /// A time in which the results of targets count as maintenance.
 struct MaintenanceWindow: Hashable, Sendable {
     enum Schedule: Hashable, Sendable {
@@ -10,139 +12,92 @@ struct MaintenanceWindow: Hashable, Sendable {
     /// The ids, names or groups of the targets; empty for all targets.
     var targets: [String]
     var schedule: Schedule
+
+    private typealias Key = ConfigurationKey<Draft>
+
+    static let keys = ConfigurationKeys<Draft>([
+        Key("targets", "ids, names or groups; all without it") { reader, value, draft in
+            for element in value.node.elements {
+                guard let name = reader.text(element, value.name) else { continue }
+                draft.targets.append(name)
+                if draft.names.contains(name) { continue }
+                reader.note(
+                    element.origin, "'\(ConfigurationReader.shown(name))' is no id, name or group of a target", unknown: name,
+                    among: draft.names.names)
+            }
+        },
+        Key("from", optional: \.from, .parsed(LocalTime.init), ""),
+        Key("to", optional: \.to, .parsed(LocalTime.init), ""),
+        Key("weekly", optional: \.weekly, .parsed(WeekTime.init), "a day and a time"),
+        Key("duration", optional: \.duration, .duration(), "beside `weekly`"),
+    ])
+
+    /// A window while its keys are read.
+    struct Draft: Sendable {
+        /// The names that its targets may have.
+        fileprivate let names: NameList
+        fileprivate var targets: [String] = []
+        fileprivate var from: LocalTime?
+        fileprivate var to: LocalTime?
+        fileprivate var weekly: WeekTime?
+        fileprivate var duration: Duration?
+    }
 }
 
-/// A date and a time of day, in the configured time zone or at a fixed offset from UTC.
-struct LocalTime: Hashable, Sendable, CustomStringConvertible {
-    let year: Int
-    let month: Int
-    let day: Int
-    let hour: Int
-    let minute: Int
-    let second: Int
-    let millisecond: Int
-    /// The offset from UTC in minutes; `nil` for the configured time zone.
-    let offsetMinutes: Int?
+extension ConfigurationReader {
+    /// Reads the maintenance windows. - Parameter names: the names that their targets may have.
+    mutating func maintenance(_ value: ConfigurationValue, names: NameList) -> [MaintenanceWindow] {
+        value.node.elements.compactMap { maintenance($0, value.name, names: names) }
+    }
 
-    static let form = "write a date and a time, as in 2026-12-01 02:00 or 2026-12-01T02:00:00+01:00"
+    private mutating func maintenance(_ node: ConfigurationNode, _ name: String, names: NameList) -> MaintenanceWindow? {
+        var draft = MaintenanceWindow.Draft(names: names)
+        let members = read(node, name, MaintenanceWindow.keys, into: &draft)
+        let keys = Set(members.keys).subtracting(["targets"])
+        if keys == ["from", "to"] {
+            guard let from = draft.from, let to = draft.to else { return nil }
+            guard from.isBefore(to) else {
+                note(members["to"]?.origin ?? node.origin, "'to' must be later than 'from'")
+                return nil
+            }
+            return MaintenanceWindow(targets: draft.targets, schedule: .once(from: from, to: to))
+        }
+        guard keys == ["weekly", "duration"] else {
+            note(node.origin, "a maintenance window needs 'from' and 'to', or 'weekly' and 'duration'")
+            return nil
+        }
+        guard let weekly = draft.weekly, let duration = draft.duration else { return nil }
+        guard duration <= .seconds(7 * 86_400) else {
+            note(members["duration"]?.origin ?? node.origin, "'duration' is longer than a week")
+            return nil
+        }
+        return MaintenanceWindow(targets: draft.targets, schedule: .weekly(weekly, duration))
+    }
+}
 
-    /// Creates a time from its text: RFC 3339, or without seconds and offset. A fraction of a second has 1 to 9 digits, of which the first
-    /// three count.
-    init(_ text: String) throws(ConfigurationReader.Invalid) {
-        let invalid = ConfigurationReader.Invalid("not a time; \(Self.form)")
-        var scanner = DigitScanner(text)
-        guard let year = scanner.number(4), scanner.skip("-"), let month = scanner.number(2), scanner.skip("-"),
-            let day = scanner.number(2), scanner.skip(" ") || scanner.skip("T"), let hour = scanner.number(2), scanner.skip(":"),
-            let minute = scanner.number(2)
-        else { throw invalid }
-        var (second, millisecond) = (0, 0)
-        if scanner.skip(":") {
-            guard let number = scanner.number(2) else { throw invalid }
-            second = number
-            if scanner.skip(".") {
-                guard let number = scanner.milliseconds() else { throw invalid }
-                millisecond = number
+extension MaintenanceWindow {
+    private static let minute: Int64 = 60_000
+    private static let day: Int64 = 86_400_000
+    private static let week: Int64 = 7 * day
+
+    /// Returns whether the window covers a time. - Parameter time: milliseconds since 1970.
+    func covers(_ time: Int64, offset: TimeZoneOffset) -> Bool {
+        switch schedule {
+        case .once(let from, let to): from.time(offset) <= time && time < to.time(offset)
+        case .weekly(let start, let duration):
+            Self.start(start, before: time, offset: offset).contains {
+                time >= $0 && time - $0 < duration.saturatingNanoseconds / 1_000_000
             }
         }
-        if scanner.skip("Z") {
-            offsetMinutes = 0
-        } else if scanner.isAtEnd {
-            offsetMinutes = nil
-        } else {
-            let isWest = scanner.skip("-")
-            guard isWest || scanner.skip("+"), let hours = scanner.number(2), scanner.skip(":"), let minutes = scanner.number(2),
-                hours < 24, minutes < 60
-            else { throw invalid }
-            offsetMinutes = (hours * 60 + minutes) * (isWest ? -1 : 1)
-        }
-        guard scanner.isAtEnd else { throw invalid }
-        guard 1970...2200 ~= year, 1...12 ~= month, 1...Self.days(in: month, of: year) ~= day, hour < 24, minute < 60, second < 60
-        else { throw ConfigurationReader.Invalid("there is no such time; \(Self.form)") }
-        (self.year, self.month, self.day) = (year, month, day)
-        (self.hour, self.minute, self.second, self.millisecond) = (hour, minute, second, millisecond)
     }
 
-    private static func days(in month: Int, of year: Int) -> Int {
-        switch month {
-        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
-        case 4, 6, 9, 11: 30
-        default: 31
-        }
-    }
-
-    /// Whether this time is earlier. Times in the configured time zone are compared with others as if that were UTC.
-    func isBefore(_ other: LocalTime) -> Bool {
-        (minutes * 60 + second, millisecond) < (other.minutes * 60 + other.second, other.millisecond)
-    }
-
-    /// The minutes since a fixed day, with 31 days a month: the order is right, the differences are not.
-    private var minutes: Int { (((year * 12 + month) * 31 + day) * 24 + hour) * 60 + minute - (offsetMinutes ?? 0) }
-
-    var description: String {
-        func digits(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let fraction = millisecond > 0 ? ".\(String(1_000 + millisecond).dropFirst())" : ""
-        let time = "\(year)-\(digits(month))-\(digits(day))T\(digits(hour)):\(digits(minute)):\(digits(second))\(fraction)"
-        guard let offsetMinutes else { return time }
-        guard offsetMinutes != 0 else { return "\(time)Z" }
-        let size = abs(offsetMinutes)
-        return "\(time)\(offsetMinutes < 0 ? "-" : "+")\(digits(size / 60)):\(digits(size % 60))"
-    }
-}
-
-/// A time of a day of the week, in the configured time zone.
-struct WeekTime: Hashable, Sendable, CustomStringConvertible {
-    enum Weekday: String, Hashable, Sendable, CaseIterable {
-        case monday, tuesday, wednesday, thursday, friday, saturday, sunday
-    }
-
-    let weekday: Weekday
-    let hour: Int
-    let minute: Int
-
-    /// Creates a time from its text, such as `sunday 02:00` or `sun 02:00`.
-    init(_ text: String) throws(ConfigurationReader.Invalid) {
-        let parts = text.lowercased().split(separator: " ")
-        guard parts.count == 2,
-            let weekday = Weekday.allCases.first(where: { $0.rawValue == parts[0] || $0.rawValue.prefix(3) == parts[0] })
-        else { throw ConfigurationReader.Invalid("not a time of the week; write a day and a time, as in sunday 02:00") }
-        var scanner = DigitScanner(String(parts[1]))
-        guard let hour = scanner.number(2), scanner.skip(":"), let minute = scanner.number(2), scanner.isAtEnd, hour < 24,
-            minute < 60
-        else { throw ConfigurationReader.Invalid("not a time of the week; write a day and a time, as in sunday 02:00") }
-        (self.weekday, self.hour, self.minute) = (weekday, hour, minute)
-    }
-
-    var description: String { "\(weekday.rawValue) \(hour < 10 ? "0" : "")\(hour):\(minute < 10 ? "0" : "")\(minute)" }
-}
-
-/// A scanner of digits and separators in ASCII.
-private struct DigitScanner {
-    private var bytes: ArraySlice<UInt8>
-
-    init(_ text: String) { bytes = Array(text.utf8)[...] }
-
-    var isAtEnd: Bool { bytes.isEmpty }
-
-    /// Reads a number of exactly `count` digits.
-    mutating func number(_ count: Int) -> Int? {
-        let digits = bytes.prefix(count)
-        guard digits.count == count, digits.allSatisfy({ 0x30...0x39 ~= $0 }) else { return nil }
-        bytes = bytes.dropFirst(count)
-        return digits.reduce(0) { $0 * 10 + Int($1 - 0x30) }
-    }
-
-    /// Reads 1 to 9 digits of a fraction of a second. - Returns: its complete milliseconds.
-    mutating func milliseconds() -> Int? {
-        let digits = bytes.prefix { 0x30...0x39 ~= $0 }
-        guard 1...9 ~= digits.count else { return nil }
-        bytes = bytes.dropFirst(digits.count)
-        return (Array(digits) + [0x30, 0x30]).prefix(3).reduce(0) { $0 * 10 + Int($1 - 0x30) }
-    }
-
-    /// Skips a separator, if it is next.
-    mutating func skip(_ separator: Character) -> Bool {
-        guard bytes.first == separator.asciiValue else { return false }
-        bytes = bytes.dropFirst()
-        return true
+    /// Returns the last starts before a time. Around a change of daylight saving time, the local time of one may be slightly later.
+    private static func start(_ start: WeekTime, before time: Int64, offset: TimeZoneOffset) -> [Int64] {
+        let local = time + offset(time)
+        // 1970-01-01 was a Thursday, the fourth day of the week.
+        let index = Int64(WeekTime.Weekday.allCases.firstIndex(of: start.weekday) ?? 0)
+        let inWeek = index * day + Int64(start.hour) * 60 * minute + Int64(start.minute) * minute
+        let monday = local - (local + 3 * day).floorDivided(by: week).remainder
+        return [-1, 0, 1].map { LocalTime.time(local: monday + $0 * week + inWeek, offset) }
     }
 }

@@ -9,6 +9,18 @@ struct Retention: Hashable, Sendable {
     /// The days for which the summary of each day, and incidents are kept.
     var days = 1_825
 
+    private typealias Key = ConfigurationKey<Retention>
+
+    static let keys = ConfigurationKeys<Retention>([
+        Key(
+            "size", \.size, .parsed(text: ByteSize.text) { try ByteSize.parse($0, minimum: 16 << 20) },
+            "the size of the database, beyond which the finest and oldest data are removed"
+        ).documented(", at least `16MiB`"),
+        Key("samples", \.samples, .days, "the days for which each result is kept"),
+        Key("hours", \.hours, .days, "those of the summary of each hour"),
+        Key("days", \.days, .days, "those of the summary of each day, and of incidents"),
+    ])
+
     /// The limits that have no purpose beside the others, in words. Coarser data are there to outlast finer ones.
     var contradictions: [String] {
         let pairs = [(("samples", samples), ("hours", hours)), (("hours", hours), ("days", days))]
@@ -55,4 +67,8 @@ enum DayCount {
         }
         return days
     }
+}
+
+extension ConfigurationForm<Int> {
+    fileprivate static var days: Self { .parsed(text: { "\($0)d" }, DayCount.parse) }
 }

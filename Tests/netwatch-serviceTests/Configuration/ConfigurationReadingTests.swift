@@ -58,7 +58,7 @@ import Testing
         expectEqual(configuration.canary?.settings.isCanary, true)
         expectEqual(configuration.canary?.settings.statuses, "204")
         expectEqual(configuration.retention, Retention(size: 512 << 20, samples: 3, hours: 30, days: 365))
-        expectEqual(configuration.classes["slow"]?.bytesPerDay, 1_000_000)
+        expectEqual(configuration.classes["slow"]?.settings.metered.bytesPerDay, 1_000_000)
         expectEqual(configuration.classes["slow"]?.labels, ["line": "lte"])
         expectEqual(configuration.classes["slow"]?.severity, .warning)
         expectEqual(

@@ -14,10 +14,10 @@ import Testing
     }
 
     @Test func `a key that differs too much has no nearest one`() {
-        expectNil(NearestKey.find("frobnicate", among: Configuration.keys))
-        expectEqual(NearestKey.find("Interval", among: Configuration.keys), "interval")
-        expectEqual(NearestKey.find("time-zone", among: Configuration.keys), "time_zone")
-        expectNil(NearestKey.find(String(repeating: "x", count: 100_000), among: Configuration.keys))
+        expectNil(NearestKey.find("frobnicate", among: Configuration.keys.names))
+        expectEqual(NearestKey.find("Interval", among: Configuration.keys.names), "interval")
+        expectEqual(NearestKey.find("time-zone", among: Configuration.keys.names), "time_zone")
+        expectNil(NearestKey.find(String(repeating: "x", count: 100_000), among: Configuration.keys.names))
     }
 
     @Test func `names that contain the unknown one come before names with few differences`() {

@@ -1,0 +1,61 @@
+import Reachability
+
+extension ProbeSettings {
+    private typealias Key = ConfigurationKey<ProbeSettings>
+
+    /// When a target is probed, how many results change its status, and when its failures are incidents: for all targets, for a class, and
+    /// for a target. The more special place replaces the more general one.
+    static let pacingKeys: [ConfigurationKey<ProbeSettings>] = [
+        Key(
+            "interval", \.interval, .duration(minimum: .milliseconds(10)), "the time between two probes of a target"
+        ).documented(", at least 10 ms").option("duration"),
+        Key("probe_timeout", \.timeout, .duration(), "the deadline of one probe").option("duration"),
+        Key(
+            "fail_after", \.failAfter, .number(in: 1...1_000), "the failed probes in a row after which a target is down"
+        ).documented(", at least `interval` apart, 1 to 1,000").option("n"),
+        Key(
+            "recover_after", \.recoverAfter, .number(in: 1...1_000), "the successful probes in a row after which it is up"
+        ).documented(", 1 to 1,000").option("n"),
+        Key(
+            "open_after", \.openAfter, .duration(minimum: .zero), "the time that a failure lasts before an incident opens"
+        ).documented(
+            " ([incidents.md](incidents.md)); `0s` for at once. Failures that this machine alone determines always open one at once"
+        ).option("duration"),
+        Key(
+            "close_after", \.closeAfter, .duration(minimum: .zero),
+            "the time after an incident within which a further failure continues it"
+        ).option("duration"),
+    ]
+
+    /// The limits from which a target that answers is degraded.
+    static let thresholdsKey = ConfigurationKey<ProbeSettings>(
+        "thresholds", \.quality, keys: QualityLimits.keys, "the limits from which a target that answers is degraded"
+    ).documented(
+        ", each `none` for no limit. The median round trip and the median response time of the window are compared with theirs")
+}
+
+extension QualityLimits {
+    private typealias Key = ConfigurationKey<QualityLimits>
+
+    fileprivate static let keys = ConfigurationKeys<QualityLimits>([
+        Key("loss", \.loss, .orNone(.part), "the part of the results that fail"),
+        Key("rtt", \.roundTrip, .orNone(.duration()), "the round trip").documented(", DURATION"),
+        Key("response", \.responseTime, .orNone(.duration()), "the time from the connection to the complete answer")
+            .documented(", DURATION, see [response times](command-line.md#response-times)").example("2s"),
+        Key("jitter", \.jitter, .orNone(.duration()), "the jitter of the round trips").documented(", DURATION"),
+        Key("window", \.window, .number(in: 5...20), "the results that are compared").documented(", 5 to 20"),
+    ])
+}
+
+extension ConfigurationForm<Double> {
+    /// A part from 0 to 1, as a number or in percent.
+    fileprivate static var part: Self {
+        .parsed(text: { "\(Int(($0 * 100).rounded()))%" }) { text throws(ConfigurationReader.Invalid) in
+            let isPercent = text.hasSuffix("%")
+            guard let number = Double(isPercent ? text.dropLast() : text[...]), number.isFinite,
+                case let part = isPercent ? number / 100 : number, 0...1 ~= part
+            else { throw ConfigurationReader.Invalid("write a part from 0% to 100%, as in 20%, or none") }
+            return part
+        }
+    }
+}
