@@ -46,7 +46,7 @@ EXAMPLES = [
     ("import_walls", "Sources/HTTPSessionTestKit/ServerTLS.swift", "import COpenSSL", []),
     ("import_walls", "Sources/HTTPSessionJournal/Store/Journal.swift", "internal import GRDB", []),
     ("import_walls", "Sources/HTTPSessionJournal/Coordinator/TaskCoordinator.swift", "internal import GRDB", [1]),
-    ("import_walls", "Sources/netwatch-service/Store/Rows.swift", "import GRDB", []),
+    ("import_walls", "Sources/netwatch-service/History/Store/Rows.swift", "import GRDB", []),
     ("import_walls", "Sources/netwatch-service/Pages/Page.swift", "import NIOCore", [1]),
     ("import_walls", "Sources/Reachability/PathMonitor.swift", "public import struct Foundation.Data", [1]),
     ("import_walls", "Sources/Reachability/PathMonitor.swift", "import FoundationNetworking // for a while", [1]),
