@@ -33,10 +33,8 @@ struct Netwatch: ParsableCommand {
         discussion: "\(examples)\n\n\(targets)",
         version: version,
         subcommands: [
-            WatchCommand.self, StatusCommand.self, ProbeCommand.self, WhyCommand.self, WaitCommand.self, GetCommand.self,
-            PutCommand.self, ServeCommand.self, HistoryCommand.self, ReportCommand.self, ConfigCommand.self, RecordCommand.self,
-            ReplayCommand.self, SchemaCommand.self,
-        ]
+            WatchCommand.self, StatusCommand.self, ProbeCommand.self, WhyCommand.self, WaitCommand.self,
+        ] + SeparateCommandEntry.commands + [RecordCommand.self, ReplayCommand.self, SchemaCommand.self]
     )
 
     static func main() { CommandProgram.main(run) }
@@ -48,7 +46,7 @@ struct Netwatch: ParsableCommand {
 
     private static func runCommand(_ arguments: [String]) throws {
         if let name = arguments.first, !name.hasPrefix("-") { try checkCommand(name) }
-        if let separate = SeparateProgram.find(arguments) { throw separate.program.replaceThisProgram(separate.arguments) }
+        if let separate = SeparateCommandEntry.find(arguments) { throw separate.program.replaceThisProgram(separate.arguments) }
         let (split, program) = try splitProgram(arguments)
         let arguments =
             split.first == "watch" || split.first == "status"

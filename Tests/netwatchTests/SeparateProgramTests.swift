@@ -19,9 +19,9 @@ import Testing
     }
 
     @Test func `other commands belong to this program`() {
-        expectNil(SeparateProgram.find(["help", "watch"]))
-        expectNil(SeparateProgram.find(["watch", "get:1"]))
-        expectNil(SeparateProgram.find([]))
+        expectNil(SeparateCommandEntry.find(["help", "watch"]))
+        expectNil(SeparateCommandEntry.find(["watch", "get:1"]))
+        expectNil(SeparateCommandEntry.find([]))
     }
 
     @Test func `a separate program is searched beside this one and in libexec`() {
@@ -52,6 +52,6 @@ import Testing
     }
 
     private func arguments(_ arguments: [String], of program: SeparateProgram) -> [String]? {
-        SeparateProgram.find(arguments).flatMap { $0.program == program ? $0.arguments : nil }
+        SeparateCommandEntry.find(arguments).flatMap { $0.program == program ? $0.arguments : nil }
     }
 }

@@ -76,3 +76,5 @@ package enum CommandProgram {
         try output.flush()
     }
 }
+
+extension TextStyle.ColorChoice: ExpressibleByArgument {}

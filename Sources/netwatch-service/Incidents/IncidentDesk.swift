@@ -8,6 +8,8 @@ import Reachability
 struct IncidentDesk: Sendable {
     /// The time for which readers wait for the history, in nanoseconds.
     static let limit: Int64 = 200_000_000
+    /// The maximum number of incidents that are over and that readers see.
+    static let recentLimit = 100
 
     /// A state of an incident that readers have not seen, or that the history does not have yet.
     private struct Waiting: Sendable {
@@ -163,10 +165,34 @@ struct IncidentDesk: Sendable {
         shown.removeAll { incident in
             guard !incident.incident.isOpen else { return false }
             over += 1
-            guard over > Board.recentIncidents else { return false }
+            guard over > Self.recentLimit else { return false }
             shownIDs.remove(incident.incident.id)
             return true
         }
+    }
+}
+
+/// An incident on the board.
+struct BoardIncident: Hashable, Sendable {
+    var incident: Incident
+    /// Whether the history has the incident.
+    var isRecorded: Bool
+    /// The numbers of its targets in the history; empty for an incident of an earlier run, whose targets the history has.
+    var targets = TargetSet()
+
+    /// Whether the incident overlaps a time in milliseconds since 1970, and affected a target; `nil` for any.
+    func affects(_ target: Int?, in time: Range<Int64>) -> Bool {
+        if let target, !targets.contains(target) { return false }
+        return incident.began.milliseconds < time.upperBound && incident.ended.map { $0.milliseconds >= time.lowerBound } ?? true
+    }
+}
+
+extension [BoardIncident] {
+    /// Returns these incidents and those of the history that are not among them, the newest first.
+    func joined(with recorded: [Incident]) -> [BoardIncident] {
+        let known = Set(map(\.incident.id))
+        let further = recorded.filter { !known.contains($0.id) }.map { BoardIncident(incident: $0, isRecorded: true) }
+        return (self + further).sorted { $0.incident.began.milliseconds > $1.incident.began.milliseconds }
     }
 }
 

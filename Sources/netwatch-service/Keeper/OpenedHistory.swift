@@ -1,6 +1,7 @@
 import Console
 import EventLoop
 import FoundationEssentials
+import Glibc
 import Reachability
 
 /// The history of a service that starts: its store, what it remembers, and the numbers of the targets.
@@ -153,7 +154,8 @@ final class OpenedHistory: Sendable {
     /// Reads the past. The start is not bound to the time limit of the page's questions.
     private static func read(_ reader: HistoryReader, _ frame: BarFrame) throws(StoreError) -> Past {
         Past(
-            bars: try bars(reader, frame), incidents: try reader.incidents(.min..<(.max), limit: Board.recentIncidents).elements,
+            bars: try bars(reader, frame),
+            incidents: try reader.incidents(.min..<(.max), limit: IncidentDesk.recentLimit).elements,
             // An incident that has ended is earlier than this.
             members: try reader.members(.max - 1..<(.max)))
     }
@@ -222,5 +224,14 @@ extension HistoryStore.TargetNames {
     init(_ target: ConfiguredTarget) {
         self.init(
             id: target.id, text: target.endpoint.text, title: target.title, group: target.group, labels: target.labels)
+    }
+}
+
+/// The name of this machine, by which documents and pages name it.
+enum HostName {
+    static var current: String {
+        var buffer = [CChar](repeating: 0, count: 256)
+        guard gethostname(&buffer, buffer.count - 1) == 0 else { return "localhost" }
+        return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 }

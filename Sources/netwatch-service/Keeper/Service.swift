@@ -78,7 +78,8 @@ final class Service {
             outputs)
         history.follow { keeper.recordingChanged($0) }
         let names = sockets.hosts + configuration.allowedHosts
-        let web = WebServer(content(session.identity, PresentEvidence(intake, session), keeper), names: names)
+        let web = WebServer(
+            content(session.identity, PresentEvidence(session, lastProbe: intake.lastProbe), keeper), names: names)
         try web.start(sockets.all)
         running = Running(session: session, keeper: keeper, web: web)
         StandardError.note("the page is at http://\(sockets.address)/")

@@ -50,7 +50,7 @@ enum PageSymbol {
     }
 
     /// Returns the symbol of a layer's result.
-    static func finding(_ finding: Machine.Finding) -> Markup { state(finding.state) }
+    static func finding(_ finding: ThisComputer.Finding) -> Markup { state(finding.state) }
 
     /// The definitions of all symbols, once in a page.
     static let definitions: Markup = """
@@ -65,7 +65,7 @@ enum PageSymbol {
         """
 }
 
-extension Machine.Finding {
+extension ThisComputer.Finding {
     /// The state whose symbol and color the result has.
     var state: RecordedState {
         switch self {
@@ -90,7 +90,7 @@ extension Machine.Finding {
     }
 }
 
-extension Machine.Layer {
+extension ThisComputer.Layer {
     var title: StaticString {
         switch self {
         case .link: "Link"
@@ -103,7 +103,7 @@ extension Machine.Layer {
 }
 
 extension Diagnosis.Finding {
-    var machineFinding: Machine.Finding {
+    var shown: ThisComputer.Finding {
         switch self {
         case .works: .works
         case .fails: .fails

@@ -6,15 +6,20 @@ final class PresentEvidence: Sendable {
     /// The maximum number of questions to the kernel at a time. They run on the monitor's thread, so a page beyond it shows no route.
     static let limit = 8
 
-    private let intake: Intake
+    private let lastProbe: @Sendable (TargetID, Endpoint) -> ProbeReport?
     private let session: MonitorSession
     private let waiting = Locked(0)
 
-    init(_ intake: Intake, _ session: MonitorSession) { (self.intake, self.session) = (intake, session) }
+    /// - Parameters:
+    ///   - session: the monitor, which asks the kernel.
+    ///   - lastProbe: returns the last probe of a target; `nil` if it is not known.
+    init(_ session: MonitorSession, lastProbe: @escaping @Sendable (TargetID, Endpoint) -> ProbeReport?) {
+        (self.session, self.lastProbe) = (session, lastProbe)
+    }
 
     /// Adds the evidence to the history of a target.
     func complete(_ detail: inout TargetDetail, of target: BoardTarget, _ path: NetworkPath?) async {
-        detail.report = target.monitor.flatMap { intake.lastProbe(of: $0, target.update.endpoint) }
+        detail.report = target.monitor.flatMap { lastProbe($0, target.update.endpoint) }
         guard let path, let query = Self.routeQuery(of: target, path), let inspection = await inspect(query) else { return }
         // Probes that are bound to another interface, or a route that has just changed: it is not the one of the last probe.
         guard inspection.chosen?.interface == target.update.interface?.index else { return }

@@ -6,21 +6,11 @@ import Reachability
 /// and stays below 25 MB.
 struct SeparateProgram: Hashable {
     /// The program for transfers, which loads libcurl.
-    static let transfer = SeparateProgram(name: "netwatch-transfer", commands: ["get", "put"])
+    static let transfer = SeparateProgram(name: "netwatch-transfer")
     /// The program for the service, which loads all of Foundation.
-    static let service = SeparateProgram(name: "netwatch-service", commands: ["serve", "history", "report", "config"])
+    static let service = SeparateProgram(name: "netwatch-service")
 
     let name: String
-    let commands: Set<String>
-
-    /// Returns the program that implements the command in these arguments, and its arguments; `nil` if this program implements it.
-    static func find(_ arguments: [String]) -> (program: SeparateProgram, arguments: [String])? {
-        guard let first = arguments.first else { return nil }
-        let isHelp = first == "help" && arguments.count > 1
-        let command = isHelp ? arguments[1] : first
-        guard let program = [transfer, service].first(where: { $0.commands.contains(command) }) else { return nil }
-        return (program, isHelp ? [command] + arguments.dropFirst(2) + ["--help"] : arguments)
-    }
 
     /// Returns the paths at which the program may be, relative to this program.
     ///

@@ -124,7 +124,7 @@ import Testing
             _ = desk.committed(id, desk.add(Self.incident(id, isOver: number % 2 == 0), at: 0))
         }
         expectEqual(desk.shown.filter { $0.incident.state == .open }.count, 125)
-        expectEqual(desk.shown.filter { $0.incident.state == .over }.count, Board.recentIncidents)
+        expectEqual(desk.shown.filter { $0.incident.state == .over }.count, IncidentDesk.recentLimit)
         expectEqual(desk.shown.first?.incident.id, "249")
     }
 

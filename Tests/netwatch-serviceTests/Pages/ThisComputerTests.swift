@@ -4,8 +4,8 @@ import Testing
 
 @testable import netwatch_service
 
-@Suite struct MachineTests {
-    private func findings(_ board: Board) -> [Machine.Finding] { Machine(board).facets.map(\.finding) }
+@Suite struct ThisComputerTests {
+    private func findings(_ board: Board) -> [ThisComputer.Finding] { ThisComputer(board).facets.map(\.finding) }
 
     @Test func `nothing is known before the path has settled`() {
         expectEqual(findings(PageSamples.board(path: nil)), Array(repeating: .unproven, count: 5))
@@ -21,10 +21,10 @@ import Testing
     }
 
     @Test func `a link without carrier fails, and nothing behind it is reached`() {
-        let machine = Machine(PageSamples.withoutLink)
-        expectEqual(machine.facets.map(\.finding), [.fails, .notReached, .notReached, .notReached, .notReached])
-        expectEqual(machine.failure?.cause, PageSamples.noCarrier)
-        expectEqual(machine.facets.compactMap(\.cause), [PageSamples.noCarrier])
+        let computer = ThisComputer(PageSamples.withoutLink)
+        expectEqual(computer.facets.map(\.finding), [.fails, .notReached, .notReached, .notReached, .notReached])
+        expectEqual(computer.failure?.cause, PageSamples.noCarrier)
+        expectEqual(computer.facets.compactMap(\.cause), [PageSamples.noCarrier])
     }
 
     @Test func `an open incident of the gateway or of a name server fails its layer`() {
@@ -45,28 +45,28 @@ import Testing
     }
 
     @Test func `a machine without a name server says so`() {
-        let machine = Machine(PageSamples.board(path: PageSamples.withoutNameServer))
-        expectEqual(machine.facets[3].finding, .fails)
-        expectEqual(machine.facets[3].cause?.code, .noResolver)
-        expectEqual(machine.facets[2].finding, .notUsed)
+        let computer = ThisComputer(PageSamples.board(path: PageSamples.withoutNameServer))
+        expectEqual(computer.facets[3].finding, .fails)
+        expectEqual(computer.facets[3].cause?.code, .noResolver)
+        expectEqual(computer.facets[2].finding, .notUsed)
         // Targets that are addresses need none.
         let address = PageSamples.target("a", PageSamples.update("192.0.2.9:80"))
-        expectEqual(Machine(PageSamples.board([address], path: PageSamples.withoutNameServer)).facets[3].finding, .notUsed)
+        expectEqual(ThisComputer(PageSamples.board([address], path: PageSamples.withoutNameServer)).facets[3].finding, .notUsed)
     }
 
     @Test func `names that are resolved without a configured name server prove one at 127_0_0_1`() {
         let path = NetworkPath(
             status: .satisfied, interface: PageSamples.eth0, interfaceV4: PageSamples.eth0, interfaces: [PageSamples.eth0])
-        let machine = Machine(PageSamples.board([PageSamples.target("a", PageSamples.update("a.example:80"))], path: path))
-        expectEqual(machine.facets[3].finding, .works)
+        let computer = ThisComputer(PageSamples.board([PageSamples.target("a", PageSamples.update("a.example:80"))], path: path))
+        expectEqual(computer.facets[3].finding, .works)
     }
 
     @Test func `the name servers are shown with their interface, and whether the last lookup failed`() {
         let path = NetworkPath(
             status: .satisfied, interface: PageSamples.eth0, interfaceV4: PageSamples.eth0, interfaces: [PageSamples.eth0],
             nameServers: [IPAddress("192.0.2.53")].compactMap { $0 })
-        func resolver(_ updates: ServerUpdate...) -> Machine.Facet {
-            Machine(PageSamples.board(updates.map { PageSamples.target($0.endpoint.text, $0) }, path: path)).facets[3]
+        func resolver(_ updates: ServerUpdate...) -> ThisComputer.Facet {
+            ThisComputer(PageSamples.board(updates.map { PageSamples.target($0.endpoint.text, $0) }, path: path)).facets[3]
         }
         #expect(resolver().finding == .unproven && resolver().detail == "192.0.2.53 via eth0")
         let up = resolver(PageSamples.update("db.example:80"))
@@ -84,7 +84,7 @@ import Testing
     @Test func `the canary decides the Internet`() {
         var board = PageSamples.board()
         for (state, finding) in [
-            (ServerState.up, Machine.Finding.works), (.degraded, .degraded), (.down, .fails), (.unreachable, .fails),
+            (ServerState.up, ThisComputer.Finding.works), (.degraded, .degraded), (.down, .fails), (.unreachable, .fails),
             (.unknown, .unproven),
         ] {
             board.canary = PageSamples.update(

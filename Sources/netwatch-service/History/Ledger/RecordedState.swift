@@ -1,3 +1,5 @@
+import Reachability
+
 /// The state of a target for a part of its history.
 enum RecordedState: UInt8, Hashable, Sendable, CaseIterable {
     /// No probe has decided yet.
@@ -66,5 +68,19 @@ struct Availability: Hashable, Sendable {
         server = part(reachable, of: reachable + times[.down])
         withLocalCauses = part(reachable, of: reachable + times[.down] + times[.unreachable])
         observed = part(reachable + times[.down] + times[.unreachable], of: times.total)
+    }
+}
+
+extension RecordedState {
+    /// The state of a target by its probes.
+    init(_ state: ServerState) {
+        self =
+            switch state {
+            case .unknown: .unknown
+            case .up: .up
+            case .degraded: .degraded
+            case .down: .down
+            case .unreachable: .unreachable
+            }
     }
 }

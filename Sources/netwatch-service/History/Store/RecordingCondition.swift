@@ -93,3 +93,13 @@ struct Completion: Sendable {
         while !isDone.withLock({ $0 }) { waker?.waitAndAcknowledge() }
     }
 }
+
+/// The state of the recording.
+struct RecordingStatus: Hashable, Sendable {
+    /// The reason for which nothing is recorded; `nil` while the history is recorded.
+    var reason: String?
+    /// The time of the last change in milliseconds since 1970.
+    var since: Int64
+
+    var isRecording: Bool { reason == nil }
+}

@@ -1,3 +1,4 @@
+import Console
 import EventLoop
 import Glibc
 import Pacing
@@ -137,5 +138,23 @@ enum SystemText {
         var text = [CChar](repeating: 0, count: 32)
         let count = strftime(&text, text.count, "%Y%m%dT%H%M%SZ", &parts)
         return String(decoding: text.prefix(count).map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+/// The choice of the directory of the history.
+extension StateDirectory {
+    /// Returns the directory: the configured one, else the service manager's (`$STATE_DIRECTORY`), else the user's (XDG Base Directory
+    /// Specification).
+    ///
+    /// - Throws: ``Failure`` with code 78 if none of them names a directory.
+    static func path(configured: String?, _ environment: [String: String]) throws(Failure) -> String {
+        if let configured { return configured }
+        // The manager separates several directories by colons.
+        if let first = environment["STATE_DIRECTORY"]?.split(separator: ":").first, first.hasPrefix("/") { return String(first) }
+        if let folder = environment["XDG_STATE_HOME"], folder.hasPrefix("/") { return "\(folder)/netwatch" }
+        guard let home = environment["HOME"], home.hasPrefix("/") else {
+            throw Failure(ExitCode.configuration, "state: HOME is not set; name the directory with --state")
+        }
+        return "\(home)/.local/state/netwatch"
     }
 }

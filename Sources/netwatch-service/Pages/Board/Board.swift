@@ -58,9 +58,6 @@ struct Board: Hashable, Sendable {
         if missing > length / 1_000 { times[.notRecorded] += missing }
         return times
     }
-
-    /// The maximum number of incidents that are over on a board.
-    static let recentIncidents = 100
 }
 
 /// A target on the board.
@@ -127,111 +124,5 @@ extension BoardTarget {
             responseTime: answers ? measured.responseTime.map(Sample.duration) ?? update.responseTime : update.responseTime,
             phases: answers ? measured.phases ?? update.phases : update.phases,
             certificateEnd: measured.certificateEnd ?? update.certificateEnd, isInitial: update.isInitial)
-    }
-}
-
-/// The times in each state during the spans: the sums of the cells.
-struct SpanTimes: Sendable {
-    let bars: SpanValues<Bar>
-
-    subscript(span: BarSpan) -> StateTimes { bars[span].times }
-}
-
-/// The span of a bar.
-enum BarSpan: String, Hashable, Sendable, CaseIterable {
-    case day = "24h"
-    case week = "7d"
-    case quarter = "90d"
-
-    /// The remedy for another text.
-    static let form = "the spans are 24h, 7d and 90d"
-
-    /// The number of cells of a bar: hours of a day, quarters of the days of a week, days.
-    var cells: Int {
-        switch self {
-        case .day: 24
-        case .week: 28
-        case .quarter: 90
-        }
-    }
-}
-
-/// A value for each span.
-struct SpanValues<Value> {
-    var day: Value
-    var week: Value
-    var quarter: Value
-
-    init(day: Value, week: Value, quarter: Value) { (self.day, self.week, self.quarter) = (day, week, quarter) }
-
-    init(repeating value: Value) { self.init(day: value, week: value, quarter: value) }
-
-    subscript(span: BarSpan) -> Value {
-        get {
-            switch span {
-            case .day: day
-            case .week: week
-            case .quarter: quarter
-            }
-        }
-        set {
-            switch span {
-            case .day: day = newValue
-            case .week: week = newValue
-            case .quarter: quarter = newValue
-            }
-        }
-    }
-}
-
-extension SpanValues: Equatable where Value: Equatable {}
-extension SpanValues: Hashable where Value: Hashable {}
-extension SpanValues: Sendable where Value: Sendable {}
-
-/// An incident on the board.
-struct BoardIncident: Hashable, Sendable {
-    var incident: Incident
-    /// Whether the history has the incident.
-    var isRecorded: Bool
-    /// The numbers of its targets in the history; empty for an incident of an earlier run, whose targets the history has.
-    var targets = TargetSet()
-
-    /// Whether the incident overlaps a time in milliseconds since 1970, and affected a target; `nil` for any.
-    func affects(_ target: Int?, in time: Range<Int64>) -> Bool {
-        if let target, !targets.contains(target) { return false }
-        return incident.began.milliseconds < time.upperBound && incident.ended.map { $0.milliseconds >= time.lowerBound } ?? true
-    }
-}
-
-extension [BoardIncident] {
-    /// Returns these incidents and those of the history that are not among them, the newest first.
-    func joined(with recorded: [Incident]) -> [BoardIncident] {
-        let known = Set(map(\.incident.id))
-        let further = recorded.filter { !known.contains($0.id) }.map { BoardIncident(incident: $0, isRecorded: true) }
-        return (self + further).sorted { $0.incident.began.milliseconds > $1.incident.began.milliseconds }
-    }
-}
-
-/// The state of the recording.
-struct RecordingStatus: Hashable, Sendable {
-    /// The reason for which nothing is recorded; `nil` while the history is recorded.
-    var reason: String?
-    /// The time of the last change in milliseconds since 1970.
-    var since: Int64
-
-    var isRecording: Bool { reason == nil }
-}
-
-extension RecordedState {
-    /// The state of a target by its probes.
-    init(_ state: ServerState) {
-        self =
-            switch state {
-            case .unknown: .unknown
-            case .up: .up
-            case .degraded: .degraded
-            case .down: .down
-            case .unreachable: .unreachable
-            }
     }
 }

@@ -36,8 +36,8 @@ struct TargetLayers: Sendable {
     }
 
     /// Returns the result of a step.
-    func finding(of step: Diagnosis.Step) -> Machine.Finding {
-        step.layer == warning?.layer && step.finding == .works ? .degraded : step.finding.machineFinding
+    func finding(of step: Diagnosis.Step) -> ThisComputer.Finding {
+        step.layer == warning?.layer && step.finding == .works ? .degraded : step.finding.shown
     }
 
     /// Returns a step that the verdict proves, in place of one that has no evidence of its own; `nil` if there is none.

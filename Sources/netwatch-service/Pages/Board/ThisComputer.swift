@@ -1,7 +1,7 @@
 import Reachability
 
 /// The layers of this machine that all targets share, for the strip at the top of the page: link, address, gateway, resolver, Internet.
-struct Machine: Hashable, Sendable {
+struct ThisComputer: Hashable, Sendable {
     enum Layer: String, Hashable, Sendable, CaseIterable {
         case link, address, gateway, resolver, internet
     }
@@ -52,7 +52,7 @@ struct Machine: Hashable, Sendable {
             facets = Layer.allCases.map { Facet(layer: $0, finding: .unproven, detail: "not read yet") }
             return
         }
-        let reader = MachineReader(board: board, path: path)
+        let reader = ComputerReader(board: board, path: path)
         var facets = [reader.link, reader.address, reader.gateway, reader.resolver, reader.internet]
         if let failing = facets.firstIndex(where: { $0.finding == .fails }) {
             for index in facets.indices where index > failing && facets[index].isConsequence(of: facets[failing]) {
@@ -65,7 +65,7 @@ struct Machine: Hashable, Sendable {
 }
 
 /// The conclusions about the layers from the path, the open incidents and the targets that answer.
-private struct MachineReader {
+private struct ComputerReader {
     let board: Board
     let path: NetworkPath
 
@@ -80,9 +80,9 @@ private struct MachineReader {
         return path.interfaces.filter { $0.type != .loopback }.max { $0.level < $1.level }
     }
 
-    private func failure(_ layer: Machine.Layer, in causes: [Cause.Layer]) -> Machine.Facet? {
+    private func failure(_ layer: ThisComputer.Layer, in causes: [Cause.Layer]) -> ThisComputer.Facet? {
         guard let cause = path.cause, causes.contains(cause.layer) else { return nil }
-        return Machine.Facet(layer: layer, finding: .fails, detail: interface?.name ?? "none", cause: cause)
+        return ThisComputer.Facet(layer: layer, finding: .fails, detail: interface?.name ?? "none", cause: cause)
     }
 
     /// The cause of an open incident whose subject is of this kind.
@@ -90,32 +90,33 @@ private struct MachineReader {
         board.incidents.first { $0.incident.state == .open && $0.incident.subject.kind == kind }?.incident
     }
 
-    var link: Machine.Facet {
+    var link: ThisComputer.Facet {
         if let failure = failure(.link, in: [.link]) { return failure }
-        guard let interface else { return Machine.Facet(layer: .link, finding: .fails, detail: "no interface") }
+        guard let interface else { return ThisComputer.Facet(layer: .link, finding: .fails, detail: "no interface") }
         let under = path.underlying.map { " over \($0.name)" } ?? ""
-        return Machine.Facet(layer: .link, finding: .works, detail: "\(interface.name) (\(interface.type.rawValue))\(under)")
+        return ThisComputer.Facet(layer: .link, finding: .works, detail: "\(interface.name) (\(interface.type.rawValue))\(under)")
     }
 
-    var address: Machine.Facet {
+    var address: ThisComputer.Facet {
         if let failure = failure(.address, in: [.address]) { return failure }
         let addresses = interface?.addresses.map(\.address).filter { !$0.isLinkLocal } ?? []
         guard let first = addresses.first, path.cause?.layer != .link else {
-            return Machine.Facet(layer: .address, finding: .unproven, detail: addresses.first.map { "\($0)" } ?? "none")
+            return ThisComputer.Facet(layer: .address, finding: .unproven, detail: addresses.first.map { "\($0)" } ?? "none")
         }
         let others = addresses.count > 1 ? " and \(addresses.count - 1) more" : ""
-        return Machine.Facet(layer: .address, finding: .works, detail: "\(first)\(others)")
+        return ThisComputer.Facet(layer: .address, finding: .works, detail: "\(first)\(others)")
     }
 
-    var gateway: Machine.Facet {
+    var gateway: ThisComputer.Facet {
         if let failure = failure(.gateway, in: [.route, .neighbor]) { return failure }
         if let incident = incident(.gateway) {
-            return Machine.Facet(layer: .gateway, finding: .fails, detail: incident.subject.name ?? "", cause: incident.cause)
+            return ThisComputer.Facet(
+                layer: .gateway, finding: .fails, detail: incident.subject.name ?? "", cause: incident.cause)
         }
         let gateways = path.gateways.map(\.description).joined(separator: ", ")
-        guard path.status == .satisfied else { return Machine.Facet(layer: .gateway, finding: .unproven, detail: "none") }
-        guard !gateways.isEmpty else { return Machine.Facet(layer: .gateway, finding: .notUsed, detail: "not used") }
-        return Machine.Facet(layer: .gateway, finding: isGatewayProven ? .works : .unproven, detail: gateways)
+        guard path.status == .satisfied else { return ThisComputer.Facet(layer: .gateway, finding: .unproven, detail: "none") }
+        guard !gateways.isEmpty else { return ThisComputer.Facet(layer: .gateway, finding: .notUsed, detail: "not used") }
+        return ThisComputer.Facet(layer: .gateway, finding: isGatewayProven ? .works : .unproven, detail: gateways)
     }
 
     /// Whether a target beyond the link answers over the path's interface.
@@ -131,9 +132,9 @@ private struct MachineReader {
         return board.canary.map(isBeyond) ?? false || board.targets.contains { isBeyond($0.update) }
     }
 
-    var resolver: Machine.Facet {
+    var resolver: ThisComputer.Facet {
         if let incident = incident(.resolver) {
-            return Machine.Facet(
+            return ThisComputer.Facet(
                 layer: .resolver, finding: .fails, detail: incident.subject.name ?? "all name servers", cause: incident.cause)
         }
         let isProven = board.targets.contains { target in
@@ -148,24 +149,24 @@ private struct MachineReader {
             "\(server)\(server.interface.map { " via \($0)" } ?? "")"
         }.joined(separator: ", ")
         if isProven {
-            return Machine.Facet(
+            return ThisComputer.Facet(
                 layer: .resolver, finding: .works, detail: "resolves names\(servers.isEmpty ? "" : ": \(servers)")")
         }
         // Without an incident, the last lookup of a target may have failed all the same: it is not confirmed yet.
         let failure = board.targets.lazy.compactMap { $0.update.cause }.first { Self.isFailureOfResolver($0) }
         if let failure {
-            return Machine.Facet(
+            return ThisComputer.Facet(
                 layer: .resolver, finding: .fails, detail: "the last lookup failed\(servers.isEmpty ? "" : ": \(servers)")",
                 cause: failure)
         }
         guard path.supportsDNS else {
             guard needsResolver else {
-                return Machine.Facet(layer: .resolver, finding: .notUsed, detail: "none, and no target has a name")
+                return ThisComputer.Facet(layer: .resolver, finding: .notUsed, detail: "none, and no target has a name")
             }
             let cause = Cause(.dns, .noResolver, detail: "no name server is configured, and no name is known to be resolved")
-            return Machine.Facet(layer: .resolver, finding: .fails, detail: "none", cause: cause)
+            return ThisComputer.Facet(layer: .resolver, finding: .fails, detail: "none", cause: cause)
         }
-        return Machine.Facet(layer: .resolver, finding: .unproven, detail: servers.isEmpty ? "configured" : servers)
+        return ThisComputer.Facet(layer: .resolver, finding: .unproven, detail: servers.isEmpty ? "configured" : servers)
     }
 
     /// Whether anything that is monitored has a name; also if nothing is monitored yet.
@@ -178,9 +179,9 @@ private struct MachineReader {
         cause.layer == .dns && [.noResolver, .resolverRefused, .resolverSilent, .serverFailure].contains(cause.code)
     }
 
-    var internet: Machine.Facet {
+    var internet: ThisComputer.Facet {
         guard let canary = board.canary else {
-            return Machine.Facet(layer: .internet, finding: .unproven, detail: "no canary is configured")
+            return ThisComputer.Facet(layer: .internet, finding: .unproven, detail: "no canary is configured")
         }
         let host =
             switch canary.endpoint.host {
@@ -188,10 +189,10 @@ private struct MachineReader {
             case .address(let address, _): "\(address)"
             }
         return switch canary.state {
-        case .up: Machine.Facet(layer: .internet, finding: .works, detail: host)
-        case .degraded: Machine.Facet(layer: .internet, finding: .degraded, detail: host, cause: canary.cause)
-        case .down, .unreachable: Machine.Facet(layer: .internet, finding: .fails, detail: host, cause: canary.cause)
-        case .unknown: Machine.Facet(layer: .internet, finding: .unproven, detail: "no result yet")
+        case .up: ThisComputer.Facet(layer: .internet, finding: .works, detail: host)
+        case .degraded: ThisComputer.Facet(layer: .internet, finding: .degraded, detail: host, cause: canary.cause)
+        case .down, .unreachable: ThisComputer.Facet(layer: .internet, finding: .fails, detail: host, cause: canary.cause)
+        case .unknown: ThisComputer.Facet(layer: .internet, finding: .unproven, detail: "no result yet")
         }
     }
 }

@@ -1,3 +1,0 @@
-import ArgumentParser
-
-extension TextStyle.ColorChoice: ExpressibleByArgument {}
