@@ -5,7 +5,7 @@ import Records
 /// The decisions of the keeper: a turn receives the reports of the monitor and the time, and returns its effects.
 ///
 /// It reads no clock and does no I/O, so tests replay turns.
-struct KeeperState: Sendable {
+struct KeeperMachine: Sendable {
     /// An effect of a turn.
     enum Effect: Sendable {
         /// The history records the turn.
@@ -286,7 +286,7 @@ extension ConfiguredTarget {
 
 // MARK: Configurations
 
-extension KeeperState {
+extension KeeperMachine {
     /// Changes to another configuration. `additions` are the targets at the places ``ConfigurationDifference/added``, and
     /// `replacements` the numbers at the monitor of those at ``ConfigurationDifference/changed``.
     mutating func change(

@@ -13,7 +13,7 @@ final class OpenedHistory: Sendable {
     let offset: TimeZoneOffset
     /// The state with which the keeper begins; `nil` once it has taken it, so that the memory is released.
     private let beginning: Locked<Beginning?>
-    private let follower: Locked<Follower>
+    private let receiver: Locked<Receiver>
     /// The incidents that the former run left open, with the targets of the configuration, which have their places as numbers.
     let openIncidents: [OpenIncident]
 
@@ -30,7 +30,7 @@ final class OpenedHistory: Sendable {
     }
 
     /// The receiver of changes of the recording; the keeper starts after the history.
-    private struct Follower: Sendable {
+    private struct Receiver: Sendable {
         var receive: (@Sendable (RecordingStatus) -> Void)?
     }
 
@@ -48,13 +48,13 @@ final class OpenedHistory: Sendable {
         settings.retention = configuration.retention
         settings.timeZone = zone.identifier
         let now = ClockReading(Clock.now)
-        let follower = Locked(Follower())
-        self.follower = follower
+        let receiver = Locked(Receiver())
+        self.receiver = receiver
         let recovered: HistoryStore.Recovered
         do throws(StoreError) {
             (store, recovered) = try HistoryStore.open(settings, calendar: DayCalendar(offset: offset), now: now) { status in
                 StandardError.note(status.reason.map { "nothing is recorded: \($0)" } ?? "the history is recorded again")
-                follower.withLock { $0.receive }?(status)
+                receiver.withLock { $0.receive }?(status)
             }
         } catch { throw Failure(error) }
         for note in recovered.notes { StandardError.note(note) }
@@ -95,9 +95,9 @@ final class OpenedHistory: Sendable {
     }
 
     /// Passes changes of the recording to `body`.
-    func follow(_ body: @escaping @Sendable (RecordingStatus) -> Void) {
-        follower.withLock { follower in
-            follower.receive = body
+    func reportRecording(to body: @escaping @Sendable (RecordingStatus) -> Void) {
+        receiver.withLock { receiver in
+            receiver.receive = body
             // It may have failed since the start. A change that follows waits for the lock.
             if !store.status.isRecording { body(store.status) }
         }
@@ -115,16 +115,16 @@ final class OpenedHistory: Sendable {
         guard let beginning else { preconditionFailure("the history has a keeper already") }
         let numbers = beginning.numbers
         let targets = loaded.configuration.targets.enumerated().map { place, target in
-            KeeperState.NewTarget(
+            KeeperMachine.NewTarget(
                 configured: target, monitor: TargetID(place), number: numbers[place],
                 bars: beginning.bars[numbers[place]] ?? TargetBars(beginning.frame))
         }
-        var state = KeeperState(
+        var machine = KeeperMachine(
             loaded.configuration, targets: targets, canary: canary, ledgers: beginning.ledgers, recorder: beginning.recorder,
             frame: beginning.frame, offset: offset, at: started)
-        state.restore(beginning.incidents)
+        machine.restore(beginning.incidents)
         return Keeper.Parts(
-            state: state, session: session, intake: intake, store: store, watchdogInterval: watchdogInterval,
+            machine: machine, session: session, intake: intake, store: store, watchdogInterval: watchdogInterval,
             instance: source.instance,
             timeZone: timeZone, offset: offset, started: started, gap: beginning.gap,
             loaded: .init(configuration: loaded.configuration, settings: loaded.settings))

@@ -76,7 +76,7 @@ final class Service {
                 loaded, session: session, intake: intake, canary: canary == nil ? nil : TargetID(targets.count - 1),
                 watchdogInterval: manager.watchdogInterval, started: started),
             outputs)
-        history.follow { keeper.recordingChanged($0) }
+        history.reportRecording { keeper.recordingChanged($0) }
         let names = sockets.hosts + configuration.allowedHosts
         let web = WebServer(
             content(session.identity, PresentEvidence(session, lastProbe: intake.lastProbe), keeper), names: names)

@@ -93,7 +93,7 @@ final class RequestGate: ChannelDuplexHandler {
     }
 
     /// Passes on what may be passed on now.
-    fileprivate func takeTurn() {
+    fileprivate func performTurn() {
         hasTurn = false
         endDelay()
         guard let context else { return }
@@ -175,7 +175,7 @@ final class RequestTurns {
             let began = Connections.now
             let gates = waiting.prefix(Self.limit)
             waiting.removeFirst(gates.count)
-            for gate in gates { gate.takeTurn() }
+            for gate in gates { gate.performTurn() }
             let ended = Connections.now
             readyAt = ended + (ended - began) * Self.pause
             schedule(on: loop)

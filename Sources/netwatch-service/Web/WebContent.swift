@@ -1,4 +1,5 @@
 import Console
+import EventLoop
 import Records
 
 /// Everything that the server shows, and the actions that it starts. `serve` connects them with the keeper, the history and the pages.
@@ -91,4 +92,23 @@ struct PageContent: Hashable, Sendable {
     /// The tag of this version of an asset; `nil` for a document.
     var tag: String?
     var status = 200
+}
+
+/// The latest board. The keeper publishes it, and pages and documents read it.
+final class BoardSource: Sendable {
+    private let board = Locked<Board?>(nil)
+
+    /// Replaces the board.
+    func publish(_ board: Board) {
+        // The former board is released after the lock, because it may have 10,000 targets.
+        let former = self.board.withLock { present in
+            let former = present
+            present = board
+            return former
+        }
+        withExtendedLifetime(former) {}
+    }
+
+    /// Returns the latest board; `nil` before the first one.
+    func current() -> Board? { board.withLock { $0 } }
 }

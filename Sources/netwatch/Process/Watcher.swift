@@ -83,7 +83,8 @@ private final class Receiver: Sendable {
         /// The time until which the main thread waits; `.min` if the condition is done.
         var due = Int64.max
 
-        mutating func take(_ due: Int64) {
+        /// Notes the time of the next check.
+        mutating func wait(until due: Int64) {
             self.due = min(self.due, due)
             if due == .min { handler = nil }
         }
@@ -106,7 +107,7 @@ private final class Receiver: Sendable {
                 return false
             }
             let former = state.due
-            state.take(handler(event))
+            state.wait(until: handler(event))
             return state.due < former || state.hasEnded || state.shortage != nil
         }
         if mustWake { inbox.waker.wake() }
@@ -116,7 +117,7 @@ private final class Receiver: Sendable {
     func begin(_ handler: @escaping Handler) {
         state.withLock { state in
             (state.handler, state.due) = (handler, .max)
-            while state.handler != nil, let record = inbox.take() { state.take(handler(record.event)) }
+            while state.handler != nil, let record = inbox.take() { state.wait(until: handler(record.event)) }
         }
     }
 
@@ -125,7 +126,7 @@ private final class Receiver: Sendable {
         state.withLock { state in
             if let handler = state.handler {
                 state.due = .max
-                state.take(handler(nil))
+                state.wait(until: handler(nil))
             }
             return (state.due, state.hasEnded)
         }

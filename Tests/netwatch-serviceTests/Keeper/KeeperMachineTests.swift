@@ -6,7 +6,7 @@ import Testing
 @testable import netwatch_service
 
 /// The keeper as a transcript: what the monitor reports → what the history and the readers receive.
-@Suite struct KeeperStateTests {
+@Suite struct KeeperMachineTests {
     private static let start: Int64 = 1_800_000_000_000
 
     @Test func `a result and a change of state are recorded, and readers receive the change`() throws {
@@ -104,7 +104,7 @@ import Testing
             from: (keeper.configuration, keeper.settings), to: (next, next.targets.map(\.settings)))
         #expect(difference.removed == [0] && difference.added == [1])
         expectEqual(difference.retained, [.init(former: 1, next: 0)])
-        let addition = KeeperState.NewTarget(
+        let addition = KeeperMachine.NewTarget(
             configured: next.targets[1], monitor: TargetID(2), number: 9, bars: TargetBars(keeper.state.frame))
         keeper.state.change(to: next, difference, additions: [addition], replacements: [], at: Self.moment(250))
         expectEqual(keeper.state.targets.map(\.number), [8, 9])
@@ -145,7 +145,7 @@ import Testing
         let difference = ConfigurationDifference(
             from: (keeper.configuration, keeper.settings), to: (next, next.targets.map(\.settings)))
         keeper.state.change(to: next, difference, additions: [], replacements: [], at: Self.moment(0))
-        func states(_ effects: [KeeperState.Effect]) -> [String] {
+        func states(_ effects: [KeeperMachine.Effect]) -> [String] {
             effects.compactMap { effect in
                 guard case .publish(let event, _) = effect else { return nil }
                 let milliseconds = event.moment.milliseconds - Self.start
@@ -153,7 +153,7 @@ import Testing
                 return "\(incident.id) \(incident.severity?.rawValue ?? "none") +\(milliseconds)"
             }
         }
-        func turn(_ milliseconds: Int64, _ events: [MonitorEvent]) -> [KeeperState.Effect] {
+        func turn(_ milliseconds: Int64, _ events: [MonitorEvent]) -> [KeeperMachine.Effect] {
             let events = events.map { Intake.Batch.Event(event: $0, results: 0) }
             return keeper.state.turn(Intake.Batch(results: [], events: events), at: Self.moment(milliseconds))
         }
@@ -172,7 +172,7 @@ import Testing
     // MARK: The keeper in a test
 
     private struct Keeper {
-        var state: KeeperState
+        var state: KeeperMachine
         let configuration: Configuration
         let settings: [ProbeSettings]
 
@@ -185,10 +185,10 @@ import Testing
             var calendar = DayCalendar { _ in 0 }
             let frame = BarFrame(at: start, in: &calendar)
             let new = configuration.targets.enumerated().map { place, target in
-                KeeperState.NewTarget(
+                KeeperMachine.NewTarget(
                     configured: target, monitor: TargetID(place), number: 7 + place, bars: TargetBars(frame))
             }
-            state = KeeperState(
+            state = KeeperMachine(
                 configuration, targets: new, canary: nil, ledgers: [:],
                 recorder: HistoryRecorder(ClockReading(wall: start, monotonic: 0, bootTime: 0)), frame: frame, offset: { _ in 0 },
                 at: moment(0))
@@ -207,7 +207,7 @@ import Testing
             return names(state.turn(Intake.Batch(results: results, events: events), at: moment(milliseconds)))
         }
 
-        func names(_ effects: [KeeperState.Effect]) -> [String] {
+        func names(_ effects: [KeeperMachine.Effect]) -> [String] {
             effects.map { effect in
                 switch effect {
                 case .record(let turn):

@@ -26,11 +26,12 @@ final class RunningKeeper {
         let intake = Intake(targets: 0)
         session = try MonitorSession(MonitorConfiguration(), sink: intake.put)
         var calendar = DayCalendar(offset: offset)
-        let state = KeeperState(
+        let machine = KeeperMachine(
             Configuration(), targets: [], canary: nil, ledgers: [:], recorder: HistoryRecorder(now),
             frame: BarFrame(at: now.wall, in: &calendar), offset: offset, at: started)
         let parts = Keeper.Parts(
-            state: state, session: session, intake: intake, store: store, watchdogInterval: watchdogInterval, instance: "here",
+            machine: machine, session: session, intake: intake, store: store, watchdogInterval: watchdogInterval,
+            instance: "here",
             timeZone: "UTC", offset: offset, started: started, gap: nil,
             loaded: .init(configuration: Configuration(), settings: []))
         keeper = try Keeper(parts, .init(records: { _ in }, board: board, notify: notify))

@@ -1,3 +1,5 @@
+import Pacing
+
 /// The cells of a bar, the oldest first.
 ///
 /// Equal neighbors are stored once, and the last cell on its own: a board of 10,000 targets has 1,420,000 cells, most of them equal, and
@@ -164,3 +166,182 @@ struct SpanValues<Value> {
 extension SpanValues: Equatable where Value: Equatable {}
 extension SpanValues: Hashable where Value: Hashable {}
 extension SpanValues: Sendable where Value: Sendable {}
+
+/// The cells of all bars at a time: the last 24 hours, 28 quarters of days in UTC, and 90 local days. The last cell of each bar contains the
+/// time.
+struct BarFrame: Hashable, Sendable {
+    private static let hour: Int64 = 3_600_000
+    private static let quarter: Int64 = 6 * hour
+
+    private(set) var cells = SpanValues<[Range<Int64>]>(repeating: [])
+
+    init(at time: Int64, in calendar: inout DayCalendar) {
+        cells[.day] = Self.cells(of: Self.hour, count: BarSpan.day.cells, until: time)
+        cells[.week] = Self.cells(of: Self.quarter, count: BarSpan.week.cells, until: time)
+        var days = [calendar.day(containing: time)]
+        while days.count < BarSpan.quarter.cells { days.append(calendar.day(containing: days[days.count - 1].lowerBound - 1)) }
+        cells[.quarter] = days.reversed()
+    }
+
+    private static func cells(of length: Int64, count: Int, until time: Int64) -> [Range<Int64>] {
+        let last = time.floorDivided(by: length).quotient
+        return (last - Int64(count) + 1...last).map { $0 * length..<($0 + 1) * length }
+    }
+
+    /// Returns the number of the cell that contains a time; `nil` if the bar does not show it.
+    func place(of time: Int64, in span: BarSpan) -> Int? {
+        let cells = cells[span]
+        guard let first = cells.first, let last = cells.last, first.lowerBound <= time, time < last.upperBound else { return nil }
+        // Binary search: days have different lengths.
+        var (low, high) = (0, cells.count - 1)
+        while low < high {
+            let middle = (low + high + 1) / 2
+            if cells[middle].lowerBound <= time { low = middle } else { high = middle - 1 }
+        }
+        return low
+    }
+
+    /// Whether a time is after the last cell of a bar, so that another frame is needed.
+    func isOutdated(at time: Int64) -> Bool { BarSpan.allCases.contains { place(of: time, in: $0) != cells[$0].count - 1 } }
+}
+
+/// The places of a frame's cells in a former frame.
+struct BarMove: Sendable {
+    /// The former place of each cell; `nil` for a cell that the former frame did not have.
+    let places: SpanValues<[Int?]>
+    /// Whether the last cell of the week's bar stays.
+    let keepsQuarter: Bool
+
+    init(from former: BarFrame, to frame: BarFrame) {
+        var places = SpanValues<[Int?]>(repeating: [])
+        for span in BarSpan.allCases {
+            places[span] = frame.cells[span].map { cell in
+                former.place(of: cell.lowerBound, in: span).flatMap { former.cells[span][$0] == cell ? $0 : nil }
+            }
+        }
+        self.places = places
+        keepsQuarter = former.cells[.week].last == frame.cells[.week].last
+    }
+}
+
+/// The bars of one target.
+struct TargetBars: Hashable, Sendable {
+    private(set) var bars = SpanValues(repeating: Bar())
+    /// The times of the ended hours in the last cell of the week's bar.
+    private var quarter = StateTimes()
+
+    /// Creates empty bars.
+    init(_ frame: BarFrame) { for span in BarSpan.allCases { bars[span] = Bar(count: frame.cells[span].count) } }
+
+    /// Creates the bars of a history, which have as many cells as its frame.
+    init(_ bars: SpanValues<Bar>) {
+        self.bars = bars
+        quarter = bars.week.last?.times ?? StateTimes()
+    }
+
+    /// Adds the summary of an hour that has ended.
+    mutating func add(hour: PeriodSummary, in frame: BarFrame) {
+        if let place = frame.place(of: hour.period.lowerBound, in: .day) { bars.day.replace(place, BarCell(hour.times)) }
+        guard let place = frame.place(of: hour.period.lowerBound, in: .week) else { return }
+        if place == frame.cells[.week].count - 1 {
+            quarter = quarter + hour.times
+            bars.week.replaceLast(BarCell(quarter))
+        } else {
+            let former = bars.week.cells
+            guard former.indices.contains(place) else { return }
+            bars.week.replace(place, BarCell(former[place].times + hour.times))
+        }
+    }
+
+    /// Adds the summary of a day that has ended.
+    mutating func add(day: PeriodSummary, in frame: BarFrame) {
+        if let place = frame.place(of: day.period.lowerBound, in: .quarter) { bars.quarter.replace(place, BarCell(day.times)) }
+    }
+
+    /// Shows the running hour and day in the last cells.
+    mutating func show(hour: StateTimes, day: StateTimes) {
+        bars.day.replaceLast(BarCell(hour))
+        bars.week.replaceLast(BarCell(quarter + hour))
+        bars.quarter.replaceLast(BarCell(day))
+    }
+
+    /// Moves the cells to another frame. Cells that the former one did not have are empty.
+    mutating func move(_ move: BarMove) {
+        if !move.keepsQuarter { quarter = StateTimes() }
+        for span in BarSpan.allCases {
+            let former = bars[span].cells
+            bars[span] = Bar(
+                move.places[span].map { place in
+                    place.flatMap { former.indices.contains($0) ? former[$0] : nil } ?? BarCell()
+                })
+        }
+    }
+}
+
+/// A part of a bar with cells of one state.
+struct BarSegment: Hashable, Sendable {
+    var state: RecordedState
+    /// The number of cells.
+    var cells: Int
+    /// The times in milliseconds since 1970.
+    var period: Range<Int64>
+    /// The times in each state. Time before the history counts as not recorded.
+    var times: StateTimes
+    /// The observed part of each cell in tenths, from 1 to 10.
+    var observedTenths = 10
+
+    /// Returns the segments of a bar, the oldest first.
+    ///
+    /// Neighboring cells of one state, of which the same part was observed, are one segment: the bar of a calm target is one link, rather than
+    /// a link for each hour. A bar without cells has one segment of unknown time.
+    ///
+    /// - Parameters:
+    ///   - bar: the bar.
+    ///   - cells: the times of its cells.
+    ///   - now: the present time in milliseconds since 1970. The last cell ends later.
+    /// - Returns: the segments.
+    static func segments(of bar: Bar, in cells: [Range<Int64>], now: Int64) -> [BarSegment] {
+        guard let start = cells.first?.lowerBound, let end = cells.last?.upperBound, start < end else { return [] }
+        guard bar.count == cells.count else {
+            return [BarSegment(state: .notRecorded, cells: cells.count, period: start..<end, times: StateTimes())]
+        }
+        var segments: [BarSegment] = []
+        for (cell, period) in zip(bar.cells, cells) {
+            let (state, times, tenths) = (cell.state, cell.times(in: period, now: now), cell.observedTenths(in: period, now: now))
+            if let last = segments.last, last.state == state, last.observedTenths == tenths,
+                last.period.upperBound == period.lowerBound
+            {
+                segments[segments.count - 1].cells += 1
+                segments[segments.count - 1].period = last.period.lowerBound..<period.upperBound
+                segments[segments.count - 1].times = last.times + times
+            } else {
+                segments.append(BarSegment(state: state, cells: 1, period: period, times: times, observedTenths: tenths))
+            }
+        }
+        return segments
+    }
+}
+
+extension BarCell {
+    /// The part of a cell that is not worth a mark: a restart of the service is not one.
+    private static let tolerance = 0.05
+
+    /// Returns the times in each state, in which the time before the history is not recorded.
+    fileprivate func times(in period: Range<Int64>, now: Int64) -> StateTimes {
+        var times = times
+        let length = min(period.upperBound, now).elapsed(since: period.lowerBound)
+        let missing = length - times.total
+        // The times of a cell are rounded, by less than a second in a day.
+        if times.total > 0, missing > length / 1_000 { times[.notRecorded] += (missing + 500) / 1_000 * 1_000 }
+        return times
+    }
+
+    /// Returns the part of the time in which the probes had a result, in tenths; 10 for a cell without any.
+    fileprivate func observedTenths(in period: Range<Int64>, now: Int64) -> Int {
+        let times = times(in: period, now: now)
+        let missing = times[.notRecorded] + times[.unknown]
+        guard times.total > missing else { return 10 }
+        let share = Double(times.total - missing) / Double(times.total)
+        return share > 1 - Self.tolerance ? 10 : min(9, max(1, Int((share * 10).rounded())))
+    }
+}
