@@ -72,13 +72,14 @@ extension Configuration {
             Key("allowed_hosts", \.allowedHosts, .list(of: .hostName), "the names by which browsers may open the page")
                 .documented(
                     """
-                    , a list of names and IPv4 addresses, beside `localhost` and the address of the socket. Whoever answers for such a \
+                    , beside `localhost` and the address of the socket: a list of names and IPv4 addresses. Whoever answers for such a \
                     name can read the page through a browser on this machine ([threat-model.md](threat-model.md))
                     """, standard: "none"
                 ).example("[netwatch.example]").needingRestart(\.allowedHosts),
             Key("socket", optional: \.socket, .parsed(socketPath), "the Unix socket of the API")
                 .documented(
-                    ", an absolute path of at most 107 bytes. A socket of systemd replaces it", standard: "see [The API](#the-api)"
+                    ", an absolute path of at most 107 bytes. A socket of systemd replaces it",
+                    standard: "see [The API](#the-api)"
                 ).example("/run/netwatch/api.sock").option("path", path: "socket").needingRestart(\.socket),
             Key("state", optional: \.state, .parsed(absolutePath), "the directory of the history")
                 .documented(", an absolute path", standard: "`$STATE_DIRECTORY`, else `$XDG_STATE_HOME/netwatch`")
@@ -94,7 +95,10 @@ extension Configuration {
                     incident has the highest one of its targets
                     """, standard: "none"
                 ).example("warning"),
-            Key("canary", keys: CanaryDraft.keys, "a URL with a known answer, which finds captive portals; nothing is requested without it") {
+            Key(
+                "canary", keys: CanaryDraft.keys,
+                "a URL with a known answer, which finds captive portals; nothing is requested without it"
+            ) {
                 reader, value, configuration in
                 configuration.canary = reader.canary(value)
             }.documented("", standard: "none").example(lines: "  url: http://canary.example/generate_204")
@@ -102,7 +106,7 @@ extension Configuration {
             Key("retention", \.retention, keys: Retention.keys, "how much of the history is kept"),
             Key("flush_every", \.flushEvery, .duration(minimum: .seconds(1)), "the time between two checkpoints of the history")
                 .documented(", at least 1 s").option("duration"),
-            Key("classes", keys: TargetClass.keys, "the settings that several targets share by their 'class'") {
+            Key("classes", keys: TargetClass.keys, "the settings that several targets share by their `class`") {
                 reader, value, configuration in
                 configuration.classes = reader.classes(value, probes: configuration.probes)
             }.stage(1).documented(", a map of their names", standard: "none").example(
@@ -110,12 +114,12 @@ extension Configuration {
             ProbeSettings.thresholdsKey.lifted(to: \.probes),
             Key("groups", keys: GroupDraft.keys, "the groups of the page, in their order") { reader, value, configuration in
                 configuration.groups = reader.groups(value)
-            }.documented(", a list of names or maps", standard: "those of the targets").example(
+            }.documented(", a list of names, or of maps", standard: "those of the targets").example(
                 lines: "  - name: web\n    folded: true\n    severity: warning"),
-            Key("maintenance", keys: MaintenanceWindow.keys, "the windows in which failures are maintenance") {
+            Key("maintenance", keys: MaintenanceWindow.keys, "the maintenance windows") {
                 reader, value, configuration in
                 configuration.maintenance = reader.maintenance(value, names: configuration.targetNames)
-            }.stage(3).documented(", a list", standard: "none").example(
+            }.stage(3).documented(", a list. A window has `from` and `to`, or `weekly` and `duration`", standard: "none").example(
                 lines: "  - targets: [web]\n    weekly: sunday 02:00\n    duration: 2h"),
             Key("targets", "the servers that are probed: HOST:PORT, tls://HOST[:PORT], http://… or https://…") {
                 reader, value, configuration in
@@ -248,7 +252,8 @@ extension ConfigurationForm<[String: String]> {
                 guard isName, 1...64 ~= letters.count, letters.first.map({ 0x30...0x39 ~= $0 }) == false else {
                     reader.note(
                         member.origin,
-                        "label '\(ConfigurationReader.shown(member.key))': write 1 to 64 letters, digits or '_', and no digit first")
+                        "label '\(ConfigurationReader.shown(member.key))': write 1 to 64 letters, digits or '_', and no digit first"
+                    )
                     continue
                 }
                 if let value = reader.name(member.value, "\(name).\(member.key)") { labels[member.key] = value }
@@ -270,7 +275,7 @@ private struct CanaryDraft: Sendable {
 
     static let keys = ConfigurationKeys<CanaryDraft>([
         Key("url", optional: \.endpoint, .parsed(url), ""),
-        Key("status", of: \.settings, "the expected ones, as in `204`") { settings, text in try settings.setStatuses(text) },
+        Key("status", of: \.settings, "the expected one, as in `204`") { settings, text in try settings.setStatuses(text) },
         Key("body", of: \.settings, "a text in the response") { settings, text in try settings.expectBody(containing: text) },
     ])
 

@@ -97,7 +97,8 @@ extension ConfiguredTarget {
 extension TargetDraft {
     private typealias Key = ConfigurationKey<TargetDraft>
 
-    /// The keys of a target. `target` is read before the others, and `class` before those whose values it has, too.
+    /// The keys of a target. `target` is read before the others, and `class` before those whose values it has, too. The files of
+    /// `tls` precede those of `http`.
     static let keys = ConfigurationKeys<TargetDraft>(
         [
             Key("id", optional: \.target.id, .parsed(identifier), "1 to 64 letters, digits, `-`, `_` and `.`, and not `.` first")
@@ -111,7 +112,9 @@ extension TargetDraft {
                 .documented(", without control characters. If `groups` is set, it must be one of them"),
             Key("class", "the class of `classes`") { reader, value, draft in reader.className(value, of: &draft) },
             Key("labels", "the texts that records and documents have, by their names") { reader, value, draft in
-                guard let labels = ConfigurationForm<[String: String]>.labels.read(&reader, value.node, value.name) else { return }
+                guard let labels = ConfigurationForm<[String: String]>.labels.read(&reader, value.node, value.name) else {
+                    return
+                }
                 draft.target.labels.merge(labels) { $1 }
             }.documented(
                 """
@@ -122,11 +125,12 @@ extension TargetDraft {
             ProbeSettings.thresholdsKey.lifted(to: \.target.settings).shared(),
             Key("family", "`4` or `6`") { reader, value, draft in reader.family(value, of: &draft) },
             Key(
-                "interface", optional: \.target.settings.interface, .parsed(interface), "the interface to which its probes are bound"),
+                "interface", optional: \.target.settings.interface, .parsed(interface),
+                "the interface to which its probes are bound"),
             Key("http", keys: requestKeys, "the request") { reader, value, draft in
                 let members = reader.read(value.node, value.name, requestKeys, into: &draft)
                 reader.requireHTTP(value, members, draft.target)
-            },
+            }.stage(1),
             Key("tls", keys: tlsKeys, "the trust, and the certificate that is expected") { reader, value, draft in
                 let members = reader.read(value.node, value.name, tlsKeys, into: &draft)
                 let scheme = draft.target.endpoint.scheme

@@ -29,7 +29,7 @@ struct MaintenanceWindow: Hashable, Sendable {
         Key("from", optional: \.from, .parsed(LocalTime.init), ""),
         Key("to", optional: \.to, .parsed(LocalTime.init), ""),
         Key("weekly", optional: \.weekly, .parsed(WeekTime.init), "a day and a time"),
-        Key("duration", optional: \.duration, .duration(), "beside `weekly`"),
+        Key("duration", optional: \.duration, .duration(), ""),
     ])
 
     /// A window while its keys are read.

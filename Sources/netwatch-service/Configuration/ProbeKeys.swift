@@ -14,7 +14,7 @@ extension ProbeSettings {
             "fail_after", \.failAfter, .number(in: 1...1_000), "the failed probes in a row after which a target is down"
         ).documented(", at least `interval` apart, 1 to 1,000").option("n"),
         Key(
-            "recover_after", \.recoverAfter, .number(in: 1...1_000), "the successful probes in a row after which it is up"
+            "recover_after", \.recoverAfter, .number(in: 1...1_000), "the successful probes in a row after which a target is up"
         ).documented(", 1 to 1,000").option("n"),
         Key(
             "open_after", \.openAfter, .duration(minimum: .zero), "the time that a failure lasts before an incident opens"
@@ -30,8 +30,7 @@ extension ProbeSettings {
     /// The limits from which a target that answers is degraded.
     static let thresholdsKey = ConfigurationKey<ProbeSettings>(
         "thresholds", \.quality, keys: QualityLimits.keys, "the limits from which a target that answers is degraded"
-    ).documented(
-        ", each `none` for no limit. The median round trip and the median response time of the window are compared with theirs")
+    ).documented(", each `none` for no limit")
 }
 
 extension QualityLimits {
@@ -39,8 +38,8 @@ extension QualityLimits {
 
     fileprivate static let keys = ConfigurationKeys<QualityLimits>([
         Key("loss", \.loss, .orNone(.part), "the part of the results that fail"),
-        Key("rtt", \.roundTrip, .orNone(.duration()), "the round trip").documented(", DURATION"),
-        Key("response", \.responseTime, .orNone(.duration()), "the time from the connection to the complete answer")
+        Key("rtt", \.roundTrip, .orNone(.duration()), "the median round trip").documented(", DURATION"),
+        Key("response", \.responseTime, .orNone(.duration()), "the median time from the connection to the complete answer")
             .documented(", DURATION, see [response times](command-line.md#response-times)").example("2s"),
         Key("jitter", \.jitter, .orNone(.duration()), "the jitter of the round trips").documented(", DURATION"),
         Key("window", \.window, .number(in: 5...20), "the results that are compared").documented(", 5 to 20"),

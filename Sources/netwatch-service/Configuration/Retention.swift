@@ -17,8 +17,8 @@ struct Retention: Hashable, Sendable {
             "the size of the database, beyond which the finest and oldest data are removed"
         ).documented(", at least `16MiB`"),
         Key("samples", \.samples, .days, "the days for which each result is kept"),
-        Key("hours", \.hours, .days, "those of the summary of each hour"),
-        Key("days", \.days, .days, "those of the summary of each day, and of incidents"),
+        Key("hours", \.hours, .days, "the days for which the summary of each hour is kept"),
+        Key("days", \.days, .days, "the days for which the summary of each day, and incidents, are kept"),
     ])
 
     /// The limits that have no purpose beside the others, in words. Coarser data are there to outlast finer ones.

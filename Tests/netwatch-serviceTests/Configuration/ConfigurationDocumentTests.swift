@@ -44,7 +44,8 @@ import Testing
             let text = member.isShared ? "" : text(of: member)
             return "`\(member.name)`" + (text.isEmpty ? "" : " (\(text))")
         }
-        return entry.help + entry.details + (members.isEmpty ? "" : ": ") + members.joined(separator: ", ")
+        let text = entry.help + entry.details
+        return text + (text.isEmpty || members.isEmpty ? "" : ". Keys: ") + members.joined(separator: ", ")
     }
 
     private static func standard(of entry: ConfigurationEntry) -> String {
