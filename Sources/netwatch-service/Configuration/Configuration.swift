@@ -110,7 +110,9 @@ extension Configuration {
                 reader, value, configuration in
                 configuration.classes = reader.classes(value, probes: configuration.probes)
             }.stage(1).documented(", a map of their names", standard: "none").example(
-                lines: "  slow:\n    interval: 5m\n    labels: {line: cellular}\n    bytes_per_day: 1000000"),
+                lines:
+                    "  slow:\n    interval: 5m\n    labels: {line: cellular}\n    bytes_per_day: 1000000        # over a metered interface"
+            ),
             ProbeSettings.thresholdsKey.lifted(to: \.probes),
             Key("groups", keys: GroupDraft.keys, "the groups of the page, in their order") { reader, value, configuration in
                 configuration.groups = reader.groups(value)
@@ -120,7 +122,9 @@ extension Configuration {
                 reader, value, configuration in
                 configuration.maintenance = reader.maintenance(value, names: configuration.targetNames)
             }.stage(3).documented(", a list. A window has `from` and `to`, or `weekly` and `duration`", standard: "none").example(
-                lines: "  - targets: [web]\n    weekly: sunday 02:00\n    duration: 2h"),
+                lines:
+                    "  - targets: [web]                # ids, names or groups; all targets without it\n    weekly: sunday 02:00\n    duration: 2h"
+            ),
             Key("targets", "the servers that are probed: HOST:PORT, tls://HOST[:PORT], http://… or https://…") {
                 reader, value, configuration in
                 let context = TargetContext(configuration)

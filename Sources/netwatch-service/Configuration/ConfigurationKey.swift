@@ -38,7 +38,8 @@ struct ConfigurationKey<Owner: Sendable>: Sendable {
 
     /// Creates a key whose value is a property that is `nil` without it.
     init<Value: Sendable>(
-        _ name: String, optional path: any WritableKeyPath<Owner, Value?> & Sendable, _ form: ConfigurationForm<Value>, _ help: String
+        _ name: String, optional path: any WritableKeyPath<Owner, Value?> & Sendable, _ form: ConfigurationForm<Value>,
+        _ help: String
     ) {
         self.init(ConfigurationEntry(name, help), standard: { $0[keyPath: path].flatMap(form.text) }) { reader, value, owner in
             if let read = form.read(&reader, value.node, value.name) { owner[keyPath: path] = read }
@@ -203,7 +204,7 @@ struct ConfigurationEntry: Hashable, Sendable {
     var optionName: String { name.replacing("_", with: "-") }
 
     /// The help as a sentence.
-    var sentence: String { "\(help.prefix(1).uppercased())\(help.dropFirst())." }
+    var sentence: String { "\(help.prefix(1).uppercased())\(help.dropFirst())\(help.last == "…" ? "" : ".")" }
 }
 
 /// The value of a key in a source.

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Console
 import Expectations
 import Testing

@@ -41,7 +41,7 @@ import Testing
     /// What a row says of a key, and of the keys in its maps.
     private static func text(of entry: ConfigurationEntry) -> String {
         let members = entry.members.map { member in
-            let text = member.isShared ? "" : text(of: member)
+            let text = member.isShared ? "" : Self.text(of: member)
             return "`\(member.name)`" + (text.isEmpty ? "" : " (\(text))")
         }
         let text = entry.help + entry.details
