@@ -78,7 +78,7 @@ extension Configuration {
                 ).example("[netwatch.example]").needingRestart(\.allowedHosts),
             Key("socket", optional: \.socket, .parsed(socketPath), "the Unix socket of the API")
                 .documented(
-                    ", an absolute path of at most 107 bytes. A socket of systemd replaces it",
+                    ", an absolute path of at most \(longestSocketPath) bytes. A socket of systemd replaces it",
                     standard: "see [The API](#the-api)"
                 ).example("/run/netwatch/api.sock").option("path", path: "socket").needingRestart(\.socket),
             Key("state", optional: \.state, .parsed(absolutePath), "the directory of the history")
@@ -105,7 +105,7 @@ extension Configuration {
                 .needingRestart(\.canary),
             Key("retention", \.retention, keys: Retention.keys, "how much of the history is kept"),
             Key("flush_every", \.flushEvery, .duration(minimum: .seconds(1)), "the time between two checkpoints of the history")
-                .documented(", at least 1 s").option("duration"),
+                .option("duration"),
             Key("classes", keys: TargetClass.keys, "the settings that several targets share by their `class`") {
                 reader, value, configuration in
                 configuration.classes = reader.classes(value, probes: configuration.probes)

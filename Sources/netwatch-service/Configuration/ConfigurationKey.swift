@@ -31,7 +31,8 @@ struct ConfigurationKey<Owner: Sendable>: Sendable {
     init<Value: Sendable>(
         _ name: String, _ path: any WritableKeyPath<Owner, Value> & Sendable, _ form: ConfigurationForm<Value>, _ help: String
     ) {
-        self.init(ConfigurationEntry(name, help), standard: { form.text($0[keyPath: path]) }) { reader, value, owner in
+        self.init(ConfigurationEntry(name, help, limits: form.limits), standard: { form.text($0[keyPath: path]) }) {
+            reader, value, owner in
             if let read = form.read(&reader, value.node, value.name) { owner[keyPath: path] = read }
         }
     }
@@ -41,7 +42,8 @@ struct ConfigurationKey<Owner: Sendable>: Sendable {
         _ name: String, optional path: any WritableKeyPath<Owner, Value?> & Sendable, _ form: ConfigurationForm<Value>,
         _ help: String
     ) {
-        self.init(ConfigurationEntry(name, help), standard: { $0[keyPath: path].flatMap(form.text) }) { reader, value, owner in
+        self.init(ConfigurationEntry(name, help, limits: form.limits), standard: { $0[keyPath: path].flatMap(form.text) }) {
+            reader, value, owner in
             if let read = form.read(&reader, value.node, value.name) { owner[keyPath: path] = read }
         }
     }
@@ -171,7 +173,9 @@ struct ConfigurationEntry: Hashable, Sendable {
     let name: String
     /// What the value is, as a phrase: "the time between two probes".
     let help: String
-    /// What documents say beyond ``help``, with its punctuation.
+    /// The smallest and the largest valid value, in words; `nil` without limits.
+    let limits: String?
+    /// What documents say beyond ``help`` and ``limits``, with its punctuation.
     fileprivate(set) var details = ""
     /// The default value as it is written; `nil` without one.
     fileprivate(set) var standard: String?
@@ -198,7 +202,9 @@ struct ConfigurationEntry: Hashable, Sendable {
         let path: String?
     }
 
-    fileprivate init(_ name: String, _ help: String) { (self.name, self.help) = (name, help) }
+    fileprivate init(_ name: String, _ help: String, limits: String? = nil) {
+        (self.name, self.help, self.limits) = (name, help, limits)
+    }
 
     /// The name of the option of the command line, without its dashes.
     var optionName: String { name.replacing("_", with: "-") }
@@ -222,24 +228,27 @@ struct ConfigurationForm<Value: Sendable>: Sendable {
     let read: @Sendable (inout ConfigurationReader, ConfigurationNode, _ name: String) -> Value?
     /// Returns the text from which a value is read; `nil` if no default value is shown.
     let text: @Sendable (Value) -> String?
+    /// The smallest and the largest valid value, in words; `nil` without limits.
+    let limits: String?
 
     init(
-        text: @escaping @Sendable (Value) -> String? = { _ in nil },
+        limits: String? = nil, text: @escaping @Sendable (Value) -> String? = { _ in nil },
         read: @escaping @Sendable (inout ConfigurationReader, ConfigurationNode, _ name: String) -> Value?
     ) {
-        (self.read, self.text) = (read, text)
+        (self.read, self.text, self.limits) = (read, text, limits)
     }
 
     /// A text that `parse` understands, or refuses with a reason.
     static func parsed(
-        text: @escaping @Sendable (Value) -> String? = { _ in nil }, _ parse: @escaping @Sendable (String) throws -> Value
+        limits: String? = nil, text: @escaping @Sendable (Value) -> String? = { _ in nil },
+        _ parse: @escaping @Sendable (String) throws -> Value
     ) -> Self {
-        Self(text: text) { reader, node, name in reader.value(node, name, parse) }
+        Self(limits: limits, text: text) { reader, node, name in reader.value(node, name, parse) }
     }
 
     /// A value, or `none` for no limit.
     static func orNone<Limit: Sendable>(_ form: ConfigurationForm<Limit>) -> Self where Value == Limit? {
-        Self(text: { $0.map(form.text) ?? "none" }) { reader, node, name in
+        Self(limits: form.limits, text: { $0.map(form.text) ?? "none" }) { reader, node, name in
             node.content == .scalar("none") ? .some(nil) : form.read(&reader, node, name).map { .some($0) }
         }
     }
@@ -252,7 +261,8 @@ struct ConfigurationForm<Value: Sendable>: Sendable {
 
 extension ConfigurationForm<Duration> {
     static func duration(minimum: Duration = .milliseconds(1)) -> Self {
-        Self(text: { $0 == .zero ? "0s" : TimeSpan.exact($0) }) { reader, node, name in
+        let limits = minimum > .milliseconds(1) ? "at least `\(TimeSpan.exact(minimum))`" : nil
+        return Self(limits: limits, text: { $0 == .zero ? "0s" : TimeSpan.exact($0) }) { reader, node, name in
             reader.duration(node, name, minimum: minimum)
         }
     }
@@ -260,7 +270,8 @@ extension ConfigurationForm<Duration> {
 
 extension ConfigurationForm<Int> {
     static func number(in range: ClosedRange<Int>) -> Self {
-        Self(text: { "\($0)" }) { reader, node, name in reader.number(node, name, in: range) }
+        let limits = range.upperBound < .max ? "\(range.lowerBound) to \(range.upperBound)" : "at least \(range.lowerBound)"
+        return Self(limits: limits, text: { "\($0)" }) { reader, node, name in reader.number(node, name, in: range) }
     }
 }
 

@@ -8,14 +8,14 @@ extension ProbeSettings {
     static let pacingKeys: [ConfigurationKey<ProbeSettings>] = [
         Key(
             "interval", \.interval, .duration(minimum: .milliseconds(10)), "the time between two probes of a target"
-        ).documented(", at least 10 ms").option("duration"),
+        ).option("duration"),
         Key("probe_timeout", \.timeout, .duration(), "the deadline of one probe").option("duration"),
         Key(
             "fail_after", \.failAfter, .number(in: 1...1_000), "the failed probes in a row after which a target is down"
-        ).documented(", at least `interval` apart, 1 to 1,000").option("n"),
+        ).documented(". They are at least `interval` apart").option("n"),
         Key(
             "recover_after", \.recoverAfter, .number(in: 1...1_000), "the successful probes in a row after which a target is up"
-        ).documented(", 1 to 1,000").option("n"),
+        ).option("n"),
         Key(
             "open_after", \.openAfter, .duration(minimum: .zero), "the time that a failure lasts before an incident opens"
         ).documented(
@@ -42,7 +42,7 @@ extension QualityLimits {
         Key("response", \.responseTime, .orNone(.duration()), "the median time from the connection to the complete answer")
             .documented(", DURATION, see [response times](command-line.md#response-times)").example("2s"),
         Key("jitter", \.jitter, .orNone(.duration()), "the jitter of the round trips").documented(", DURATION"),
-        Key("window", \.window, .number(in: 5...20), "the results that are compared").documented(", 5 to 20"),
+        Key("window", \.window, .number(in: 5...20), "the results that are compared"),
     ])
 }
 

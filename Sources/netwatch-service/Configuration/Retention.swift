@@ -11,11 +11,17 @@ struct Retention: Hashable, Sendable {
 
     private typealias Key = ConfigurationKey<Retention>
 
+    /// The smallest ``size``.
+    private static let minimumSize: Int64 = 16 << 20
+
     static let keys = ConfigurationKeys<Retention>([
         Key(
-            "size", \.size, .parsed(text: ByteSize.text) { try ByteSize.parse($0, minimum: 16 << 20) },
+            "size", \.size,
+            .parsed(limits: "at least `\(ByteSize.text(minimumSize))`", text: ByteSize.text) {
+                try ByteSize.parse($0, minimum: minimumSize)
+            },
             "the size of the database, beyond which the finest and oldest data are removed"
-        ).documented(", at least `16MiB`"),
+        ),
         Key("samples", \.samples, .days, "the days for which each result is kept"),
         Key("hours", \.hours, .days, "the days for which the summary of each hour is kept"),
         Key("days", \.days, .days, "the days for which the summary of each day, and incidents, are kept"),

@@ -44,7 +44,7 @@ import Testing
             let text = member.isShared ? "" : Self.text(of: member)
             return "`\(member.name)`" + (text.isEmpty ? "" : " (\(text))")
         }
-        let text = entry.help + entry.details
+        let text = [entry.help, entry.limits ?? ""].filter { !$0.isEmpty }.joined(separator: ", ") + entry.details
         return text + (text.isEmpty || members.isEmpty ? "" : ". Keys: ") + members.joined(separator: ", ")
     }
 
