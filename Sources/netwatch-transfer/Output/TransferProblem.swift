@@ -162,3 +162,11 @@ private func lacksCommonProtocol(_ reason: String) -> Bool {
 extension HTTPSessionError {
     fileprivate var systemErrorNumber: SystemErrorNumber? { context.systemError.flatMap(SystemErrorNumber.init) }
 }
+
+/// The parts of a server's response that matter to the program.
+struct TransferAnswer: Hashable, Sendable {
+    var status: Int
+    var phrase: String
+    /// The value of `Tus-Version`: the versions of tus that the server supports.
+    var tusVersions: String?
+}
