@@ -26,3 +26,8 @@ public struct PropertyListResponseSerializer: ResponseSerializer {
         return try PropertyListBounds.read(response.data, options: readOptions)
     }
 }
+
+extension PropertyListDecoder: DataDecoder {
+    /// Throws if `PropertyListDecoder` must not read the list: unlike `JSONDecoder`, it recurses without a limit.
+    public func check(_ data: Data) throws { try PropertyListBounds.check(data) }
+}
