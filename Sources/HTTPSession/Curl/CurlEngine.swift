@@ -9,7 +9,7 @@ internal import Glibc
 /// Each session has its own engine, with its own connections, TLS sessions and easy handles. None of them is ever used under another
 /// session's policy. (Measured on libcurl 7.88: an easy handle that has been reset resumes its TLS session in another multi handle, without
 /// another verification.)
-final class CurlEngine {
+final class CurlEngine: TransferEngine {
     /// The number of idle easy handles that are kept for later transfers.
     static let maximumIdleHandles = 128
 
@@ -25,20 +25,20 @@ final class CurlEngine {
     let watched: WatchedSockets
     let multi: UnsafeMutableRawPointer
     /// The share of HSTS.
-    let share: UnsafeMutableRawPointer
+    private let share: UnsafeMutableRawPointer
     /// A handle that makes no transfers. It writes the HSTS file when it is cleaned up.
-    let storeHandle: EasyHandle
+    private let storeHandle: EasyHandle
     let network: NetworkOptions
-    let overrides: LineList
+    private let overrides: LineList
     /// The number of changes of the network, after each of which a handle sets the host overrides again.
-    private(set) var overridesVersion = 0
+    private var overridesVersion = 0
     /// The header line that requests compressed content.
     let codingLines: LineList
     // Unchecked, as below: every mutation of these returns before a call to libcurl or a receiver, which could reenter the engine.
     @exclusivity(unchecked) private var idleHandles: [IdleHandle] = []
     let sockets = IdleSockets()
     // Unchecked: as above.
-    @exclusivity(unchecked) var surplus = SurplusRecord()
+    @exclusivity(unchecked) private var surplus = SurplusRecord()
     /// The transfers that have, or are about to have, a complete response while they still send.
     private var answered: [CurlTransfer] = []
     /// The transfers whose socket could not be added to the loop.
@@ -147,7 +147,7 @@ final class CurlEngine {
     func start(
         _ plan: TransferPlan, for receiver: any TransferReceiver, trust: ServerTrust?, now: Int64
     ) throws(HTTPSessionError) -> any Transfer {
-        let (handle, setup, isSetUp) = try takeHandle(for: plan, trust)
+        let (handle, setup, isSetUp) = try acquireHandle(for: plan, trust)
         let transfer: CurlTransfer
         do throws(HTTPSessionError) {
             transfer = try CurlTransfer(
@@ -168,7 +168,7 @@ final class CurlEngine {
     }
 
     /// A handle for an attempt, its setup, and whether the handle still has this setup from an earlier attempt.
-    private func takeHandle(
+    private func acquireHandle(
         for plan: TransferPlan, _ trust: ServerTrust?
     ) throws(HTTPSessionError) -> (handle: EasyHandle, setup: HandleSetup?, isSetUp: Bool) {
         if let index = idleHandles.lastIndex(where: { $0.setup?.fits(plan, trust: trust) == true }) {
@@ -260,7 +260,7 @@ final class CurlEngine {
     }
 
     private func addQuiet() {
-        for transfer in takeQuiet(now: MonotonicClock.now()) where transfers[ObjectIdentifier(transfer)] != nil {
+        for transfer in removeQuiet(now: MonotonicClock.now()) where transfers[ObjectIdentifier(transfer)] != nil {
             do throws(HTTPSessionError) { try CurlFailure.check(curl_multi_add_handle(multi, transfer.handle.raw)) } catch {
                 transfer.refuse(with: error)
                 endRefused(transfer)
@@ -365,5 +365,111 @@ final class CurlEngine {
     func setTimer(milliseconds: Int) {
         // 0 is a time in the past. Most timers of libcurl are due at once, and this avoids reading the clock.
         curlDeadline = milliseconds < 0 ? nil : milliseconds == 0 ? 0 : MonotonicClock.now() + Int64(milliseconds) * 1_000_000
+    }
+
+    // MARK: - Servers that send unsolicited bytes
+
+    /// Records that a server has sent unsolicited bytes.
+    func recordSurplus(of server: SurplusServers.Server) { surplus.servers.insert(server, now: MonotonicClock.now()) }
+
+    func isSurplusServer(_ server: SurplusServers.Server) -> Bool {
+        !surplus.servers.isEmpty && surplus.servers.contains(server, now: MonotonicClock.now())
+    }
+
+    /// Records the connection of a successful exchange, whose handle is still in the multi handle.
+    private func recordConnection(of transfer: CurlTransfer) {
+        guard let connection = transfer.connectionInUse?.connection else { return }
+        sockets.recordEnd(on: connection)
+        guard transfer.reused == nil else { return transfer.lookBehindResponse() }
+        guard !transfer.ending.isSecure, !transfer.madeSockets.isEmpty, transfer.ending.keepsConnection else { return }
+        surplus.quietPeriods.begin(
+            with: SurplusServers.Server(connection), url: transfer.plan.url, now: MonotonicClock.now())
+    }
+
+    /// Whether an attempt waits for the end of its server's quiet period; it is added to the multi handle then.
+    private func waitsForQuiet(_ transfer: CurlTransfer, now: Int64) -> Bool {
+        guard !transfer.plan.needsFreshConnection, !transfer.plan.isSecure,
+            let end = surplus.quietPeriods.end(for: transfer.plan.url, now: now)
+        else { return false }
+        surplus.waiting.append((transfer, end))
+        return true
+    }
+
+    /// Removes and returns the attempts whose wait has ended.
+    private func removeQuiet(now: Int64) -> [CurlTransfer] {
+        guard !surplus.waiting.isEmpty, surplus.deadline <= now else { return [] }
+        let due = surplus.waiting.filter { $0.end <= now }.map(\.transfer)
+        surplus.waiting.removeAll { $0.end <= now }
+        return due
+    }
+
+    // MARK: - Strict-Transport-Security (HSTS) and host overrides; the session's own store has the cookies
+
+    private func openStore() throws(HTTPSessionError) {
+        if network.enforcesHSTS {
+            // One thread uses the share, so it needs no lock functions. Every transfer of a share with HSTS obeys HSTS.
+            try CurlFailure.check(
+                netwatch_curl_share_set_long(
+                    share, Int32(bitPattern: CURLSHOPT_SHARE.rawValue), Int(CURL_LOCK_DATA_HSTS.rawValue)))
+        }
+        try attachStore(to: storeHandle)
+        guard let path = network.hstsPath, network.enforcesHSTS else { return }
+        try storeHandle.set(CURLOPT_HSTS, path)
+        // libcurl reads the file when a transfer begins, but this handle makes no transfers. A transfer that fails before any network access is
+        // enough.
+        try storeHandle.set(CURLOPT_URL, "none://none/")
+        let code = curl_easy_perform(storeHandle.raw)
+        if code != CURLE_UNSUPPORTED_PROTOCOL { try CurlFailure.check(code) }
+    }
+
+    private func attachStore(to handle: EasyHandle) throws(HTTPSessionError) {
+        try handle.set(CURLOPT_SHARE, pointer: share)
+        if network.enforcesHSTS { try handle.set(CURLOPT_HSTS_CTRL, netwatch_CURLHSTS_ENABLE) }
+    }
+
+    /// Sets the host overrides on a handle that has not loaded them since the last change of the network.
+    ///
+    /// libcurl writes them into the multi handle's cache of names when the next transfer of the handle begins, once for each setting. libcurl 8.16 and
+    /// newer remove them from there with all other names (CURLMOPT_NETWORK_CHANGED), so a kept handle sets them again.
+    func applyOverrides(to handle: EasyHandle) throws(HTTPSessionError) {
+        guard let lines = overrides.raw, handle.overridesVersion != overridesVersion else { return }
+        try handle.set(CURLOPT_RESOLVE, pointer: lines)
+        handle.overridesVersion = overridesVersion
+    }
+}
+
+/// The record of servers that send unsolicited bytes, and of the attempts that wait because of them.
+private struct SurplusRecord {
+    var servers = SurplusServers()
+    var quietPeriods = QuietPeriods()
+    /// The attempts that have begun and wait for the end of a quiet period, outside of the multi handle.
+    var waiting: [(transfer: CurlTransfer, end: Int64)] = []
+    /// The end of the earliest wait.
+    var deadline: Int64 { waiting.lazy.map(\.end).min() ?? .max }
+}
+
+/// The options of an easy handle that stay set between attempts. Every attempt sets the others: the URL, the fields, the ages of connections and
+/// lookups, and its receiver.
+///
+/// Most attempts of a session have the same options as an earlier one, and use its handle unchanged. For others a handle is reset or made, so
+/// that no option of an earlier attempt remains.
+final class HandleSetup {
+    private let plan: TransferPlan
+    private let contexts: TrustParameters.SessionContexts?
+
+    /// The setup of an attempt; `nil` if libcurl keeps more of it than options: the nonce of a login, or the position in a body.
+    init?(_ plan: TransferPlan, trust: ServerTrust?) {
+        guard Self.isLasting(plan) else { return nil }
+        self.plan = plan.withoutAttemptDetails
+        contexts = trust?.parameters.sessionContexts
+    }
+
+    private static func isLasting(_ plan: TransferPlan) -> Bool {
+        plan.login == nil && plan.proxyLogin == nil && plan.body == .none
+    }
+
+    /// Whether the handle can be used for this attempt without a reset.
+    func fits(_ other: TransferPlan, trust: ServerTrust?) -> Bool {
+        Self.isLasting(other) && plan.isSetUpLike(other) && contexts == trust?.parameters.sessionContexts
     }
 }

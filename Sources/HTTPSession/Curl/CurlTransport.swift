@@ -19,17 +19,3 @@ struct CurlTransport: SessionTransport {
         try CurlEngine(network)
     }
 }
-
-extension CurlEngine: TransferEngine {}
-
-extension CurlTransfer: Transfer {
-    // libcurl's transfers wait for their servers.
-    var waitsForOthers: Bool { false }
-
-    func cancel() { engine.cancel(self) }
-
-    func end(with error: HTTPSessionError) {
-        refuse(with: error)
-        engine.endRefused(self)
-    }
-}

@@ -83,13 +83,3 @@ extension EasyHandle {
         setWatching(false)
     }
 }
-
-extension CurlTransfer {
-    /// `CURLOPT_DEBUGFUNCTION`: libcurl has read a line of a head, and is about to keep it.
-    func isAboutToKeep(_ line: UnsafeMutableRawBufferPointer) {
-        guard handle.firstField.isAboutToKeep(UnsafeRawBufferPointer(line)) else { return }
-        // With a colon it is a line of its own for libcurl. The transfer ends when libcurl delivers it.
-        line[0] = UInt8(ascii: ":")
-        refuse(with: HeadReader.continuationOfNothing)
-    }
-}
