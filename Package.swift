@@ -323,7 +323,7 @@ if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
             "HTTPTypes.swift", "Configuration/SystemDefaults.swift", "Curl/HeadReader.swift", "Transfer/ResponseFraming.swift",
             "Security/PublicKeyPin.swift", "Security/ContentDigest+Hasher.swift", "Upload/UploadLimit.swift", "Request", "Resume",
             "Retry", "Response", "Fields", "Messages", "Text", "Cookies/Cookie.swift", "Cookies/CookieDate.swift",
-            "Cookies/CookieField.swift", "Cookies/CookieLimit.swift", "Cookies/CookieLine.swift", "Cookies/CookieList.swift",
+            "Cookies/CookieField.swift", "Cookies/CookieLimit.swift", "Cookies/CookieList.swift",
             "Cookies/CookieScope.swift", "Cookies/PublicSuffixList.swift", "Cookies/SetCookie.swift",
         ],
     ]

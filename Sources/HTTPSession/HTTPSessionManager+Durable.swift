@@ -13,20 +13,19 @@ extension HTTPSessionManager {
     /// task.
     package func task(_ request: TransferRequest, for purpose: Purpose, sendApproval: SendApproval?) -> TransferTask {
         let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
-        var specification = TaskSpecification(
-            request: request, kind: .upload, destination: .memory(maximumSize: limit), startsImmediately: false,
-            sendApproval: sendApproval)
-        switch purpose {
-        case .download(let destination):
-            specification.kind = .download
-            specification.destination = .file(destination)
-            specification.acceptableStatusCodes = TaskSpecification.successes
-        case .upload: break
-        case .resumableUpload(let kind, let location):
-            specification.uploadProtocol = kind
-            specification.uploadLocation = location
-            specification.acceptableStatusCodes = TaskSpecification.successes
-        }
-        return make(specification)
+        let job =
+            switch purpose {
+            case .download(let destination):
+                TaskJob(
+                    request, .download, to: .file(destination), accepting: TaskJob.successes, sendApproval: sendApproval,
+                    settings: core.settings)
+            case .upload:
+                TaskJob(request, .upload, to: .memory(maximumSize: limit), sendApproval: sendApproval, settings: core.settings)
+            case .resumableUpload(let kind, let location):
+                TaskJob(
+                    request, .upload, to: .memory(maximumSize: limit), accepting: TaskJob.successes, uploadProtocol: kind,
+                    uploadLocation: location, sendApproval: sendApproval, settings: core.settings)
+            }
+        return make(job, nil, false)
     }
 }

@@ -18,7 +18,7 @@ extension HTTPSessionManager {
     ) -> TransferTask {
         var kind = TransferTask.Kind.upload
         if case .none = request.body { kind = .data }
-        return make(memorySpecification(request, kind, handlers, startsImmediately))
+        return make(memoryJob(request, kind), handlers, startsImmediately)
     }
 
     /// Makes a task that sends a body and keeps the response in memory.
@@ -34,7 +34,7 @@ extension HTTPSessionManager {
     ) -> TransferTask {
         var request = request
         request.body = body
-        return make(memorySpecification(request, .upload, handlers, startsImmediately))
+        return make(memoryJob(request, .upload), handlers, startsImmediately)
     }
 
     /// Makes a task that sends the request's body in as many requests as necessary.
@@ -64,10 +64,7 @@ extension HTTPSessionManager {
         for request: TransferRequest, resumableUsing uploadProtocol: UploadProtocol, handlers: TransferHandlers? = nil,
         startsImmediately: Bool = true
     ) -> TransferTask {
-        var specification = memorySpecification(request, .upload, handlers, startsImmediately)
-        specification.acceptableStatusCodes = TaskSpecification.successes
-        specification.uploadProtocol = uploadProtocol
-        return make(specification)
+        make(memoryJob(request, .upload, accepting: TaskJob.successes, uploadProtocol), handlers, startsImmediately)
     }
 
     /// Makes a task that sends `body` in as many requests as necessary. It replaces the body of the request; see
@@ -97,10 +94,8 @@ extension HTTPSessionManager {
         for request: TransferRequest, to destination: DownloadDestination, handlers: TransferHandlers? = nil,
         startsImmediately: Bool = true
     ) -> TransferTask {
-        make(
-            TaskSpecification(
-                request: request, kind: .download, destination: .file(destination),
-                acceptableStatusCodes: TaskSpecification.successes, handlers: handlers, startsImmediately: startsImmediately))
+        let job = TaskJob(request, .download, to: .file(destination), accepting: TaskJob.successes, settings: core.settings)
+        return make(job, handlers, startsImmediately)
     }
 
     /// Makes a task that writes the response's body to a file that does not exist yet. A ``DownloadDestination`` has other rules.
@@ -135,11 +130,10 @@ extension HTTPSessionManager {
                 throw HTTPSessionError(.cannotResume, "the session has no resumeDirectory")
             }
             let record = try directory.record(of: resumeData)
-            return make(
-                TaskSpecification(
-                    request: request ?? TransferRequest(url: record.start), kind: .download, destination: .file(destination),
-                    acceptableStatusCodes: TaskSpecification.successes, handlers: handlers, startsImmediately: startsImmediately,
-                    record: directory.hasPartialFile(record) ? record : nil))
+            let job = TaskJob(
+                request ?? TransferRequest(url: record.start), .download, to: .file(destination), accepting: TaskJob.successes,
+                record: directory.hasPartialFile(record) ? record : nil, settings: core.settings)
+            return make(job, handlers, startsImmediately)
         } catch {
             if let request {
                 return downloadTask(for: request, to: destination, handlers: handlers, startsImmediately: startsImmediately)
@@ -164,28 +158,28 @@ extension HTTPSessionManager {
     ) -> TransferTask {
         let id = SessionCore.nextID()
         let buffer = ChunkBuffer { [weak core] in core?.post(.sinkReady(id)) }
-        return make(
-            TaskSpecification(
-                id: id, request: request, kind: .stream, destination: .reader(buffer),
-                acceptableStatusCodes: TaskSpecification.successes, handlers: handlers, startsImmediately: startsImmediately))
+        let job = TaskJob(
+            request, .stream, to: .reader(buffer), accepting: TaskJob.successes, id: id, settings: core.settings)
+        return make(job, handlers, startsImmediately)
     }
 
-    private func memorySpecification(
-        _ request: TransferRequest, _ kind: TransferTask.Kind, _ handlers: TransferHandlers?, _ startsImmediately: Bool
-    ) -> TaskSpecification {
+    /// The job of a task whose response is kept in memory.
+    private func memoryJob(
+        _ request: TransferRequest, _ kind: TransferTask.Kind, accepting statusCodes: ClosedRange<Int>? = nil,
+        _ uploadProtocol: UploadProtocol? = nil
+    ) -> TaskJob {
         let limit = request.options.maximumResponseSize ?? configuration.maximumResponseSize
-        return TaskSpecification(
-            request: request, kind: kind, destination: .memory(maximumSize: limit), handlers: handlers,
-            startsImmediately: startsImmediately)
+        return TaskJob(
+            request, kind, to: .memory(maximumSize: limit), accepting: statusCodes, uploadProtocol: uploadProtocol,
+            settings: core.settings)
     }
 
-    func make(_ specification: TaskSpecification) -> TransferTask {
-        let (job, failure) = core.settings.job(of: specification)
-        let (handlers, decisions, identities) = handlers(beside: specification.handlers)
+    /// Makes the task of a job. `own`: the task's own handlers, which are added to the session's; `nil` for none.
+    func make(_ job: TaskJob, _ own: TransferHandlers? = nil, _ startsImmediately: Bool) -> TransferTask {
+        let (handlers, decisions, identities) = handlers(beside: own)
         let task = TransferTask(
-            specification, handlers: handlers, job: job, core: core, validation: validation, decisions: decisions,
-            identities: identities)
-        let startsImmediately = specification.startsImmediately
+            job, handlers: handlers, core: core, validation: validation, decisions: decisions, identities: identities)
+        let failure = job.failure
         if !startsImmediately, failure == nil { core.register(task) }
         core.outbox.detail(.taskCreated(task))
         if let failure {
@@ -219,10 +213,7 @@ extension HTTPSessionManager {
         _ kind: TransferTask.Kind, _ destination: BodyDestination, _ error: HTTPSessionError, _ handlers: TransferHandlers? = nil
     ) -> TransferTask {
         let request = TransferRequest(url: baseURL ?? URL(fileURLWithPath: "/"))
-        return make(
-            TaskSpecification(
-                request: request, kind: kind, destination: destination, handlers: handlers, startsImmediately: false,
-                failure: error))
+        return make(TaskJob(request, kind, to: destination, failure: error, settings: core.settings), handlers, false)
     }
 
     // MARK: Lists

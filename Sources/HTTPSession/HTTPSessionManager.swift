@@ -131,4 +131,9 @@ public final class HTTPSessionManager: Sendable {
 
     /// The largest number of connections: the number in the configuration, or less if the process may not open enough descriptors.
     package var connectionLimit: Int { core.settings.queueLimits.total }
+
+    /// Returns the endpoint of a connection for a request to the URL; `nil` for a Unix domain socket and for a URL without a host.
+    package func firstEndpoint(for url: URL) -> FirstEndpoint? {
+        Origin(url).flatMap { core.settings.firstEndpoint(for: $0) }
+    }
 }

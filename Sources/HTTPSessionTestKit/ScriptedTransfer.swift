@@ -258,7 +258,7 @@ final class ScriptedTransfer: Transfer {
 
     private func deliver(_ bytes: [UInt8]) {
         switch bytes.withUnsafeBytes({ receiver.transferReceived(bytes: $0) }) {
-        case .taken:
+        case .accepted:
             bodyBytes += Int64(bytes.count)
             delivery.took(bytes.count)
         case .pause: isReceiverFull = true

@@ -45,7 +45,7 @@ extension SimulatedTask {
         guard let present = transfer else { return }
         guard let answer = present.answer else { throw violation("a body without its head") }
         transfer?.delivered += count
-        switch machine.destination(of: Int(count), now: world.now, arrived: { nil }) {
+        switch machine.receivedBytes(Int(count), now: world.now, arrived: { nil }) {
         case .undecided:
             transfer?.delivered -= count
             machine.receiverBecameFull()

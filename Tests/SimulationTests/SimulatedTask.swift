@@ -38,6 +38,10 @@ final class SimulatedTask {
     var machine: TaskMachine
     var transfer: Transfer?
     private var question: Int?
+    /// Whether the task waits for the network.
+    private var isWaiting = false
+    /// The bytes that were present when the attempt began, and whether its response continues them.
+    private var (receivedBefore, isContinued) = (Int64(0), false)
     private var isPerforming = false
 
     // MARK: State of the invariants
@@ -67,18 +71,29 @@ final class SimulatedTask {
         (self.id, self.policy, self.isIdempotent, self.limits) = (id, policy, isIdempotent, limits)
         var configuration = SessionConfiguration.default
         configuration.waitsForConnectivity = true
-        let rules = TaskRules(
-            session: SessionRules(configuration, proxies: ProxyOrigins(.none, environment: [:])),
-            request: TransferRequest(url: url, method: isIdempotent ? .get : .post), kind: .download,
-            destination: .file(DownloadDestination(URL(fileURLWithPath: "/file"))),
-            acceptableStatusCodes: TaskSpecification.successes, handlers: asksHandler ? .response : [], limits: limits,
-            retryPolicy: policy, hasResumeData: false)
-        machine = TaskMachine(rules, origin: Origin(url) ?? .unknown, seed: seed, now: now)
+        machine = TaskMachine(
+            TransferRequest(url: url, method: isIdempotent ? .get : .post),
+            to: .file(DownloadDestination(URL(fileURLWithPath: "/file"))), origin: Origin(url) ?? .unknown,
+            accepting: TaskJob.successes, handlers: asksHandler ? .response : [], limits: limits, retryPolicy: policy,
+            session: SessionRules(configuration, proxies: ProxyOrigins(.none, environment: [:])), seed: seed, now: now)
+    }
+
+    /// The state of a task that its owner sees.
+    struct State: Hashable {
+        let visible: TaskMachine.VisibleState
+        let backsOffUntil: Int64?
+        let isFinished: Bool
     }
 
     var isUnderWay: Bool { transfer != nil }
     var deadline: Int64? { machine.deadline }
-    var state: TaskStateMachine.State { machine.stateMachine.state }
+    var state: State {
+        State(visible: machine.visibleState, backsOffUntil: machine.backoffDeadline, isFinished: isFinished)
+    }
+    /// Whether the attempt has received bytes that the next one keeps.
+    private var hasProgressed: Bool {
+        machine.resumption != nil && received > receivedBefore && (isContinued || receivedBefore == 0)
+    }
     var received: Int64 { machine.progress.bytesReceived }
 
     func violation(_ text: String) -> Violation { Violation(description: "task \(id), \(state): \(text)") }
@@ -93,7 +108,7 @@ final class SimulatedTask {
     func handle(_ event: TaskMachine.Event, _ world: inout TaskSimulation) throws {
         switch event {
         case .resume: startedAt = startedAt ?? world.now
-        case .networkRestored where machine.connectivityWait == nil: retriesBeforeOutage = nil
+        case .networkRestored where !isWaiting: retriesBeforeOutage = nil
         default: break
         }
         machine.handle(event, now: world.now)
@@ -104,12 +119,7 @@ final class SimulatedTask {
     func perform(_ world: inout TaskSimulation) throws {
         guard !isPerforming else { return }
         isPerforming = true
-        var index = 0
-        while index < machine.effects.count {
-            try perform(machine.effects[index], &world)
-            index += 1
-        }
-        machine.effects = []
+        while let effect = machine.nextEffect() { try perform(effect, &world) }
         isPerforming = false
     }
 
@@ -119,7 +129,7 @@ final class SimulatedTask {
         case .enqueue, .enqueueFirst:
             if isQueued || hasSlot { throw violation("queued twice") }
             if world.now < notBefore { throw violation("queued \(notBefore - world.now) ns before its time") }
-            if machine.connectivityWait != nil { throw violation("queued while it waits for the network") }
+            if isWaiting { throw violation("queued while it waits for the network") }
             isQueued = true
             let isFirst = if case .enqueueFirst = effect { true } else { false }
             queueChanges.append(.enqueue(isFirst: isFirst))
@@ -160,48 +170,44 @@ final class SimulatedTask {
         case .completeTask:
             if isQueued || hasSlot || isUnderWay { throw violation("finished with a connection slot") }
             isFinished = true
-            if case .success = machine.result { isGood = true }
-        case .runCommand: if let command = machine.takeCommand() { try perform(command, &world) }
-        case .recordResolvedName, .reportStalledLookup, .checkRoutes, .reportNotSent, .publishState, .publishProgress,
-            .reportResumed,
-            .reportSuspended, .reportTransaction:
-            break
-        case .upgradeToHTTPS, .scheduleRequestStop, .checkAllowedNetworks, .checkForReferences:
-            throw violation("\(effect) for a plain download")
-        }
-    }
-
-    private func perform(_ command: TaskMachine.Command, _ world: inout TaskSimulation) throws {
-        switch command {
+            if case .success = machine.removeResult() { isGood = true }
+        case .publishState:
+            switch machine.visibleState {
+            case .waiting, .suspended, .running: isWaiting = false
+            case .backingOff, .waitingForConnectivity: break
+            }
         case .askHandler(let number, _): question = number
         case .explainFailure: try explainFailure(&world)
-        case .report(let news): try hear(news, &world)
+        case .report(let report): try receive(report, &world)
         case .discardBody(let error):
             machine.delivered(.failure(error), during: DateInterval(), now: world.now)
             try perform(&world)
         case .openRetryBudget: world.noteTrouble()
-        case .deliverBufferedBody, .renameFile, .releaseBody, .recordMetrics: break
-        case .openPartialFile, .sendBodyRange, .sendSegments, .confirmFinishedFile, .verifyDigest, .verifyUploadDigest,
-            .reportUploadLocation, .storeCredential, .recordTrust,
-            .recordIdentity, .forgetIdentity:
-            throw violation("\(command) for a plain download")
+        case .recordResolvedName, .reportStalledLookup, .checkRoutes, .reportNotSent, .publishProgress, .reportResumed,
+            .reportSuspended, .reportTransaction, .deliverBufferedBody, .renameFile, .releaseBody, .recordMetrics:
+            break
+        case .upgradeToHTTPS, .scheduleRequestStop, .checkAllowedNetworks, .checkForReferences, .openPartialFile,
+            .sendBodyRange, .sendSegments, .confirmFinishedFile, .verifyDigest, .verifyUploadDigest, .reportUploadLocation,
+            .storeCredential, .recordTrust, .recordIdentity, .forgetIdentity:
+            throw violation("\(effect) for a plain download")
         }
     }
 
-    private func hear(_ news: TaskMachine.Report, _ world: inout TaskSimulation) throws {
-        switch news {
+    private func receive(_ report: TaskMachine.Report, _ world: inout TaskSimulation) throws {
+        switch report {
         case .willRetry(let error): try checkRetry(error, &world)
         case .waitingForConnectivity:
             if let retriesBeforeOutage { retriesInARow = retriesBeforeOutage }
-            (retriesBeforeOutage, notBefore) = (nil, 0)
+            (retriesBeforeOutage, notBefore, isWaiting) = (nil, 0, true)
         case .downloadContinued(let offset, _):
             guard let answer = transfer?.answer, answer.version == version, answer.bytes.lowerBound == received,
                 offset == received
             else { throw violation("a partial content that does not continue the \(received) bytes") }
             resumedBytes += offset
+            isContinued = true
         case .fileMoved, .fileMoveFailed: break
         case .redirected, .challenged, .serverTrustChallenged, .clientCertificateChallenged, .becameDownload, .uploadContinued:
-            throw violation("\(news) for a plain download")
+            throw violation("\(report) for a plain download")
         }
     }
 
@@ -210,13 +216,14 @@ final class SimulatedTask {
     private func start(_ world: inout TaskSimulation) throws {
         begun += 1
         if transfer != nil || !hasSlot { throw violation("started without a connection slot, or twice") }
-        if state != .running { throw violation("started while not running") }
+        if state.visible != .running { throw violation("started while not running") }
         if world.now < notBefore { throw violation("started before its time") }
-        if machine.connectivityWait != nil { throw violation("started while it waits for the network") }
+        if isWaiting { throw violation("started while it waits for the network") }
         if begun == 1 { world.noteRequest() }
-        let lines = machine.downloadFieldLines()
-        machine.attempt.begin(at: .distantPast, over: nil, with: nil, expectsHTTPS: true)
-        machine.bodyStarted(length: nil)
+        (receivedBefore, isContinued) = (received, false)
+        let lines = machine.beginDownloadAttempt()
+        machine.attemptStarted(
+            at: .distantPast, over: nil, with: nil, expectsHTTPS: true, expectsContinue: false, bodyLength: nil)
         transfer = Transfer(lines: lines)
     }
 
@@ -228,7 +235,7 @@ final class SimulatedTask {
 
     /// Lets time pass. The machine's deadline may have come.
     func timePassed(_ world: inout TaskSimulation) throws {
-        try handle(.deadlineReached, &world)
+        try handle(.deadlineReached(), &world)
         if let due = machine.deadline, due <= world.now { throw violation("still due, \(world.now - due) late") }
         if let startedAt, !isFinished, world.now >= startedAt + limits.resourceTimeout {
             throw violation("runs beyond its resource timeout")
@@ -237,7 +244,7 @@ final class SimulatedTask {
 
     /// Answers for the outage tracker: the probe knows the cause or does not know it yet.
     private func explainFailure(_ world: inout TaskSimulation) throws {
-        if machine.hasProgressed { retriesInARow = 0 }
+        if hasProgressed { retriesInARow = 0 }
         guard !world.isNetworkUp, world.chance(50) else {
             if retriesBeforeOutage == nil { retriesBeforeOutage = retriesInARow }
             return try handle(.failureExplained(.unknown), &world)
@@ -249,7 +256,7 @@ final class SimulatedTask {
 
     private func checkRetry(_ error: HTTPSessionError, _ world: inout TaskSimulation) throws {
         if !isIdempotent, machine.attempt.isConnected { throw violation("a request that may have been executed is retried") }
-        if machine.hasProgressed { retriesInARow = 0 }
+        if hasProgressed { retriesInARow = 0 }
         // A dead connection is replaced at once, and does not count as a retry.
         let backedOff = machine.metrics.timeBackingOff
         defer { timeBackingOff = backedOff }

@@ -175,7 +175,7 @@ struct TaskSimulation {
 
     /// The time that a retry has to wait; `nil` if it may start.
     mutating func retryWait() throws -> Int64? {
-        guard budget?.take(now: now) == false else {
+        guard budget?.spend(now: now) == false else {
             if budget != nil { paid += 1 }
             // The budget has ten retries, one a second, a fifth of the requests, and the refunds of successes.
             let limit = 10 + Double(now - budgetSince) / 1e9

@@ -42,7 +42,7 @@ struct StructuredField {
         var members: [String: Item] = [:]
         while !remaining.isEmpty {
             let key = try key()
-            if take("=") {
+            if consume("=") {
                 members[key] = remaining.first == StructuredField.byte("(") ? try innerList() : try item()
             } else {
                 members[key] = .boolean(true)
@@ -50,7 +50,7 @@ struct StructuredField {
             }
             skip(" \t")
             if remaining.isEmpty { return members }
-            guard take(",") else { throw Broken() }
+            guard consume(",") else { throw Broken() }
             skip(" \t")
             // A trailing comma is an error.
             if remaining.isEmpty { throw Broken() }
@@ -59,10 +59,10 @@ struct StructuredField {
     }
 
     private mutating func innerList() throws(Broken) -> Item {
-        guard take("(") else { throw Broken() }
+        guard consume("(") else { throw Broken() }
         while true {
             skip(" ")
-            if take(")") { break }
+            if consume(")") { break }
             _ = try item()
             guard remaining.first == StructuredField.byte(" ") || remaining.first == StructuredField.byte(")") else {
                 throw Broken()
@@ -79,10 +79,10 @@ struct StructuredField {
     }
 
     private mutating func parameters() throws(Broken) {
-        while take(";") {
+        while consume(";") {
             skip(" ")
             _ = try key()
-            if take("=") { _ = try bareItem() }
+            if consume("=") { _ = try bareItem() }
         }
     }
 
@@ -90,7 +90,7 @@ struct StructuredField {
         guard let first = remaining.first, StructuredField.isLower(first) || first == StructuredField.byte("*") else {
             throw Broken()
         }
-        return take { StructuredField.isLower($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "_-.*", $0) }
+        return consume { StructuredField.isLower($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "_-.*", $0) }
     }
 
     // MARK: Items
@@ -101,7 +101,7 @@ struct StructuredField {
         case "-", "0"..."9": return try number()
         case "\"": return try string()
         case "*", "A"..."Z", "a"..."z":
-            _ = take { StructuredField.isTokenByte($0) || StructuredField.isOne(of: ":/", $0) }
+            _ = consume { StructuredField.isTokenByte($0) || StructuredField.isOne(of: ":/", $0) }
             return .other
         case ":": return try byteSequence()
         case "?": return try boolean()
@@ -115,20 +115,20 @@ struct StructuredField {
     }
 
     private mutating func number() throws(Broken) -> Item {
-        let isNegative = take("-")
-        let integerPart = take(StructuredField.isDigit)
+        let isNegative = consume("-")
+        let integerPart = consume(StructuredField.isDigit)
         guard !integerPart.isEmpty else { throw Broken() }
-        guard take(".") else {
+        guard consume(".") else {
             guard integerPart.utf8.count <= 15, let value = Int64(integerPart) else { throw Broken() }
             return .integer(isNegative ? -value : value)
         }
-        let fraction = take(StructuredField.isDigit)
+        let fraction = consume(StructuredField.isDigit)
         guard integerPart.utf8.count <= 12, (1...3).contains(fraction.utf8.count) else { throw Broken() }
         return .other
     }
 
     private mutating func string() throws(Broken) -> Item {
-        guard take("\"") else { throw Broken() }
+        guard consume("\"") else { throw Broken() }
         while let byte = remaining.popFirst() {
             switch byte {
             case StructuredField.byte("\""): return .other
@@ -142,10 +142,12 @@ struct StructuredField {
     }
 
     private mutating func byteSequence() throws(Broken) -> Item {
-        guard take(":") else { throw Broken() }
-        var base64 = take { StructuredField.isLetter($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "+/", $0) }
-        base64 += take { $0 == StructuredField.byte("=") }
-        guard take(":") else { throw Broken() }
+        guard consume(":") else { throw Broken() }
+        var base64 = consume {
+            StructuredField.isLetter($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "+/", $0)
+        }
+        base64 += consume { $0 == StructuredField.byte("=") }
+        guard consume(":") else { throw Broken() }
         // Padding may be missing (section 4.2.7).
         if !base64.hasSuffix("=") { base64 += String(repeating: "=", count: (4 - base64.utf8.count % 4) % 4) }
         guard let bytes = Data(base64Encoded: base64) else { throw Broken() }
@@ -153,22 +155,22 @@ struct StructuredField {
     }
 
     private mutating func boolean() throws(Broken) -> Item {
-        guard take("?") else { throw Broken() }
-        if take("1") { return .boolean(true) }
-        guard take("0") else { throw Broken() }
+        guard consume("?") else { throw Broken() }
+        if consume("1") { return .boolean(true) }
+        guard consume("0") else { throw Broken() }
         return .boolean(false)
     }
 
     // MARK: Bytes
 
-    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+    private mutating func consume(_ character: Unicode.Scalar) -> Bool {
         guard remaining.first == StructuredField.byte(character) else { return false }
         remaining.removeFirst()
         return true
     }
 
-    private mutating func take(_ isTaken: (UInt8) -> Bool) -> String {
-        let taken = remaining.prefix(while: isTaken)
+    private mutating func consume(_ isConsumed: (UInt8) -> Bool) -> String {
+        let taken = remaining.prefix(while: isConsumed)
         remaining = remaining[taken.endIndex...]
         return String(Substring(taken))
     }

@@ -114,7 +114,7 @@ public final class BearerAuthentication: RequestInterceptor {
                 do {
                     let token = try await fetch(expired)
                     self.state.withLock { state in
-                        state.life.take(token, at: Date())
+                        state.life.store(token, at: Date())
                         state.fetching = nil
                     }
                     return token

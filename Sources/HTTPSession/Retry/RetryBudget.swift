@@ -17,7 +17,7 @@ struct RetryBudget: Hashable, Sendable {
     mutating func requested() { tokens = min(RetryBudget.cap, tokens + RetryBudget.request) }
 
     /// Charges the budget for a retry, if it suffices. - Returns: whether the retry may begin now.
-    mutating func take(now: Int64) -> Bool {
+    mutating func spend(now: Int64) -> Bool {
         refill(now)
         guard tokens >= RetryBudget.retry else { return false }
         tokens -= RetryBudget.retry

@@ -40,5 +40,5 @@ struct TokenLife: Hashable, Sendable {
         return true
     }
 
-    mutating func take(_ token: BearerToken, at date: Date) { (self.token, taken) = (token, date) }
+    mutating func store(_ token: BearerToken, at date: Date) { (self.token, taken) = (token, date) }
 }

@@ -87,7 +87,7 @@ package final class ServerTrust: Sendable {
         log?.use(socket)
         return OpenSSLErrors.contained {
             do throws(HTTPSessionError) {
-                try take(OpaquePointer(context), log)
+                try adopt(OpaquePointer(context), log)
                 return true
             } catch {
                 record.withLock { $0.failure = error }
@@ -106,7 +106,7 @@ package final class ServerTrust: Sendable {
         }
     }
 
-    private func take(_ context: OpaquePointer, _ log: HandshakeLog?) throws(HTTPSessionError) {
+    private func adopt(_ context: OpaquePointer, _ log: HandshakeLog?) throws(HTTPSessionError) {
         let isProxy = TLSContext.maximumVersion(of: context) == Self.proxyMark
         let evaluator: ServerTrustEvaluator
         let sessionContext: Data

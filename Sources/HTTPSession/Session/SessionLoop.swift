@@ -14,7 +14,7 @@ final class SessionLoop {
     /// The transport, which provides the clock and has made the engine.
     let transport: any SessionTransport
     /// The network interface of all connections; `nil` for the kernel's choice.
-    let interface: String?
+    private let interface: String?
     let settings: SessionSettings
     let outbox: SessionOutbox
     // Unchecked, as below: every mutation of these returns before a call that could reenter the loop. The checks of exclusive access at run
@@ -28,7 +28,7 @@ final class SessionLoop {
     /// Whether ``released`` contains the session's core.
     private var hasReleasedCore = false
     // Unchecked: as above.
-    @exclusivity(unchecked) var recentResponses: RecentResponses
+    @exclusivity(unchecked) private var recentResponses: RecentResponses
     /// Hosts whose http URLs HSTS has turned into https.
     private var upgradedHosts: Set<ExactString> = []
     /// The retry budgets of origins at which attempts have failed. Other origins need no budget yet.
@@ -43,17 +43,17 @@ final class SessionLoop {
     /// session is bound to an interface.
     let transferReports: TransferReports?
     private let pathToken: CallbackToken?
-    let notices = KernelNotices()
-    var routeTracker: RouteTracker
+    private let notices = KernelNotices()
+    private(set) var routeTracker: RouteTracker
     /// The time of the last change of the network that may have broken connections.
-    var routesChangedAt: Int64?
+    private var routesChangedAt: Int64?
     /// The time at which the kernel's routes were last read after a change, and the connections that follow them since.
-    var routesSeenAt: Int64?
-    var followers: Set<ConnectionEnds> = []
+    private var routesSeenAt: Int64?
+    private var followers: Set<ConnectionEnds> = []
     /// The time at which connections are judged again.
-    var nextJudgment: Int64?
+    private var nextJudgment: Int64?
     /// The suspended transfers that have their places in the queue, and those that wait for the program, and the times since which they are so.
-    var suspendedTransfers: [UInt64: Int64] = [:]
+    private var suspendedTransfers: [UInt64: Int64] = [:]
     private var isInvalidating = false
     private var hasEnded = false
 
@@ -246,20 +246,20 @@ final class SessionLoop {
     /// The time in nanoseconds that a retry has to wait before it asks again; `nil` if it may begin, and is counted. The wait is random, so that not
     /// all retries come at once. It ends on a full step of the clock, so that retries at about the same time share a turn.
     func retryWait(for origin: Origin) -> Int64? {
-        guard retryBudgets[origin]?.take(now: now) == false, let wait = retryBudgets[origin]?.wait(now: now) else { return nil }
+        guard retryBudgets[origin]?.spend(now: now) == false, let wait = retryBudgets[origin]?.wait(now: now) else { return nil }
         let until = now + wait + Int64.random(in: 0...10_000_000_000, using: &random)
         return RetryStep.stepped(until: until) - now
     }
 
     /// Returns a random number from 0 to below `limit`, or 0.
-    func draw(below limit: Int64) -> Int64 { .random(in: 0..<max(1, limit), using: &random) }
+    private func draw(below limit: Int64) -> Int64 { .random(in: 0..<max(1, limit), using: &random) }
 
     /// Returns the seed of a new task's random numbers.
     func makeTaskSeed() -> UInt64 { random.next() }
 
     /// The tasks under way in the order in which they were made: a scripted session performs the same steps in every run.
-    var allRuns: [TaskDriver] { runs.values.sorted { $0.task.id < $1.task.id } }
-    func run(_ id: UInt64) -> TaskDriver? { runs[id] }
+    private var allRuns: [TaskDriver] { runs.values.sorted { $0.task.id < $1.task.id } }
+
     /// Removes a task that has ended and is in the outbox. The user's objects of its run are released on the delivery queue.
     func forget(_ id: UInt64) {
         guard let run = runs.removeValue(forKey: id) else { return }
@@ -269,8 +269,233 @@ final class SessionLoop {
         hasReleasedCore = true
         release(run.task.core)
     }
+
+    /// Keeps a response until its reader has probably released it (``RecentResponses``).
+    func keep(_ response: TransferResponse) { recentResponses.add(response, now: now) }
+
     /// Releases an object on the delivery queue, at the end of the turn.
     func release(_ object: any Sendable) { released.append(object) }
 
-    func post(_ command: SessionCommand) { mailbox.post(command) }
+    // MARK: - The places of suspended transfers in the queue
+
+    // The places of suspended transfers in the queue, and of those that wait for the program: for a reader of their chunks, or for bytes to send.
+    //
+    // Without this, six suspended downloads, or six streams that nobody reads, would keep all further requests to their host from starting. Such a transfer
+    // therefore yields its place to a task that waits for it, and keeps its connection: the host may then have more connections than the configuration
+    // allows, but the session not.
+
+    /// The time for which a suspended transfer keeps its place, in nanoseconds.
+    private static let placeDuration: Int64 = 1_000_000_000
+
+    /// Records whether a transfer with a place is suspended, or waits for the program.
+    func recordWait(_ id: UInt64, _ waits: Bool) {
+        if !waits {
+            suspendedTransfers[id] = nil
+        } else if suspendedTransfers[id] == nil {
+            suspendedTransfers[id] = now
+        }
+    }
+
+    /// The time at which the next suspended transfer may yield its place; `nil` if nobody waits for one.
+    private var placeDeadline: Int64? {
+        guard !suspendedTransfers.isEmpty, queue.waiting > 0 else { return nil }
+        return suspendedTransfers.lazy.filter { self.mayYield($0.key) }.map { $0.value + SessionLoop.placeDuration }.min()
+    }
+
+    /// Whether a task waits for the place of this one. A task that resolves its host's name for others keeps its place.
+    private func mayYield(_ id: UInt64) -> Bool {
+        runs[id].map { queue.isWanted($0.host) && !queue.isResolving(id, $0.host) } ?? false
+    }
+
+    /// Gives the places of suspended transfers to tasks that wait for them. - Returns: Whether a place has become free.
+    private func yieldPlaces() -> Bool {
+        guard !suspendedTransfers.isEmpty, queue.waiting > 0 else { return false }
+        let due = suspendedTransfers.filter { $0.value + SessionLoop.placeDuration <= now && mayYield($0.key) }
+        for (id, _) in due.sorted(by: { ($0.value, $0.key) < ($1.value, $1.key) }) {
+            guard let run = runs[id], queue.yield(id, from: run.host) else { continue }
+            run.hasYieldedPlace = true
+            suspendedTransfers[id] = nil
+            engine.allowConnections(beyondLimit: queue.yielded)
+            return true
+        }
+        return false
+    }
+
+    /// The transfer of a task that has yielded its place has ended.
+    func releaseYieldedPlace() {
+        queue.releaseYielded()
+        engine.allowConnections(beyondLimit: queue.yielded)
+    }
+
+    // MARK: - The path monitor
+
+    private func serverChanged(_ origin: Origin, watch: UInt64, _ update: ServerUpdate) {
+        guard let serverWatches else { return }
+        obey(serverWatches.changed(origin, watch: watch, update, draw: draw))
+    }
+
+    /// A task has received a response.
+    func answered(_ id: UInt64, at origin: Origin) {
+        guard let serverWatches else { return }
+        obey(serverWatches.answered(id, at: origin, draw: draw))
+    }
+
+    private func obey(_ decisions: [OutageTracker.Decision]) {
+        for decision in decisions {
+            switch decision {
+            case .wait(let id, let cause): runs[id]?.send(.networkLost(cause))
+            case .proceed(let id, let delay): runs[id]?.send(.networkRestored(delay: delay))
+            }
+        }
+    }
+
+    private func pathChanged(_ path: NetworkPath) {
+        for run in allRuns { run.send(.networkChanged) }
+        if path.status == .satisfied, let serverWatches { obey(serverWatches.pathRestored(draw: draw)) }
+    }
+
+    /// The shortest time between two readings of the routes, in nanoseconds. On a machine with a routing protocol, the routes may change many
+    /// times a second.
+    private static let routesInterval: Int64 = 50_000_000
+
+    /// Links, addresses, routes or rules have changed, whether or not the path has.
+    private func routesChanged() {
+        if !notices.isUrgent, let routesSeenAt, now < routesSeenAt + SessionLoop.routesInterval {
+            return scheduleJudgment(at: routesSeenAt + SessionLoop.routesInterval)
+        }
+        // First report the transfers that have ended, so that they are not judged.
+        engine.advance()
+        judgeConnections()
+    }
+
+    private func updateRoutes() {
+        guard let path = notices.take() else { return }
+        routesSeenAt = now
+        followers = []
+        guard routeTracker.update(path, now: now) else { return }
+        routesChangedAt = now
+        engine.networkChanged()
+        queue.invalidateNames()
+    }
+
+    /// Ends the transfers whose route is gone, or has been replaced by a better one.
+    private func judgeConnections() {
+        nextJudgment = nil
+        updateRoutes()
+        var connections: [(TaskDriver, RouteTracker.Connection)] = []
+        var attempts: [(TaskDriver, RouteTracker.Attempt)] = []
+        var used: [IPAddress: Set<IPAddress>] = [:]
+        for run in allRuns {
+            if let connection = run.connection {
+                connections.append((run, connection))
+                used[connection.remote, default: []].insert(connection.local)
+            } else if let attempt = run.connectionAttempt {
+                attempts.append((run, attempt))
+                for one in attempt.connectAttempts { used[one.remote, default: []].formUnion([one.chosen].compactMap(\.self)) }
+            }
+        }
+        routeTracker.updateRoutes(Dictionary(uniqueKeysWithValues: used.map { ($0, route(to: $0, expecting: $1)) }), now: now)
+        for (run, connection) in connections { apply(routeTracker.health(of: connection, now: now), to: run) }
+        for (run, attempt) in attempts {
+            let health = routeTracker.health(of: attempt, now: now)
+            if case .dead = health, !run.mayWaitForRoute { continue }
+            apply(health, to: run)
+        }
+    }
+
+    private func apply(_ health: RouteTracker.Health, to run: TaskDriver) {
+        switch health {
+        case .healthy: break
+        case .unreachable(let until): scheduleJudgment(at: until)
+        case .suspect(let reason): run.send(.connectionSuspect(reason))
+        case .dead(let reason):
+            // The notice precedes the publication of the same path.
+            run.send(.connectionDead(reason, cause: notices.path?.cause ?? settings.path?.currentPath?.cause))
+        }
+    }
+
+    private func scheduleJudgment(at time: Int64) {
+        nextJudgment = min(nextJudgment ?? time, time)
+        scheduleWake(at: nextJudgment)
+    }
+
+    /// Schedules the judgment of an attempt that has begun, or that has begun to connect to another address.
+    ///
+    /// - Parameter addresses: The addresses that it connects to; empty if they are not known yet.
+    func scheduleAttemptJudgment(_ addresses: [RouteTracker.ConnectAttempt] = []) {
+        let hasNoRoute = addresses.contains { attempt in
+            attempt.chosen.map { routeTracker.isUnreachable(.from([$0]), to: attempt.remote) } ?? false
+        }
+        if addresses.isEmpty ? routeTracker.hasLostAllRoutes : hasNoRoute {
+            scheduleJudgment(at: now + RouteTracker.toleratedOutage)
+        }
+    }
+
+    // MARK: The kernel's routes
+
+    private func route(to remote: IPAddress, expecting locals: Set<IPAddress> = []) -> RouteTracker.Route {
+        remote.isLoopback ? .unknown : KernelRoutes.route(to: remote, over: interface, expecting: locals)
+    }
+
+    /// Whether the routes to all of these addresses are lost; without addresses, whether all routes are lost.
+    func isLost(_ remotes: [IPAddress]) -> Bool {
+        remotes.isEmpty ? routeTracker.hasLostAllRoutes : remotes.allSatisfy { routeTracker.isUnreachable(route(to: $0), to: $0) }
+    }
+
+    /// Whether the kernel has a working route to one of these addresses, also if there is no default route. Always `false` for a session that is
+    /// bound to an interface.
+    func hasRoute(to remotes: [IPAddress]) -> Bool {
+        interface == nil
+            && remotes.contains { remote in
+                let route = route(to: remote)
+                guard case .from = route else { return false }
+                return !routeTracker.isUnreachable(route, to: remote)
+            }
+    }
+
+    /// The cause for which no connection to any of these addresses is possible at present; `nil` if one is possible, or without addresses.
+    func loss(of remotes: [IPAddress]) -> Cause? {
+        let losses = remotes.map { routeTracker.recoverableCause(route(to: $0), to: $0) }
+        return losses.contains(nil) ? nil : losses.first ?? nil
+    }
+
+    /// Whether an existing connection still uses the route that the kernel would choose now. The kernel is asked once after each change.
+    func followsRoute(from local: String, to remote: String) -> Bool {
+        // libcurl closes connections that have been idle for 118 s.
+        guard let routesSeenAt, now - routesSeenAt < 120_000_000_000 else { return true }
+        let ends = ConnectionEnds(local: local, remote: remote)
+        guard !followers.contains(ends), let near = IPAddress(local)?.unmapped, let far = IPAddress(remote)?.unmapped else {
+            return true
+        }
+        let connection = RouteTracker.Connection(local: near, remote: far)
+        guard routeTracker.health(of: connection, by: route(to: far, expecting: [near]), now: now) == .healthy else {
+            return false
+        }
+        if followers.count >= 1_000 { followers = [] }
+        followers.insert(ends)
+        return true
+    }
+
+    /// The longest time for which an HTTP/2 connection may have been idle to be reused, in whole seconds; 0 permits no reuse. A connection that was
+    /// idle at the last change of the network is too old. ``IdleSockets`` does not know these connections.
+    var maximumIdleSeconds: Int? {
+        guard let routesChangedAt else { return nil }
+        let seconds = (now - routesChangedAt) / 1_000_000_000
+        // libcurl closes connections that have been idle for 118 s.
+        return seconds > 120 ? nil : max(0, Int(seconds) - 2)
+    }
+
+    /// The greatest age of a lookup, in whole seconds: the name servers of another network may give other addresses.
+    var maximumLookupSeconds: Int? {
+        guard let routesChangedAt else { return nil }
+        let seconds = (now - routesChangedAt) / 1_000_000_000
+        // libcurl drops older results.
+        return seconds > 61 ? nil : max(0, Int(seconds) - 1)
+    }
+}
+
+/// The two addresses of a connection, as libcurl writes them.
+private struct ConnectionEnds: Hashable, Sendable {
+    @ExactString var local: String
+    @ExactString var remote: String
 }

@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import EventLoop
 internal import FoundationEssentials
+internal import Pacing
 internal import Synchronization
 
 /// The output of a session's thread: it resumes the Swift tasks that await results, and delivers events to monitors and observers on the delivery
@@ -135,6 +136,25 @@ final class SessionOutbox: Sendable {
     /// Announces an event that only monitors and subscriptions receive.
     func detail(_ event: @autoclosure () -> SessionEvent) {
         if reportsDetails { announce(event()) }
+    }
+
+    /// Announces a report of a task's machine as an event.
+    func announce(_ report: TaskMachine.Report, of task: TransferTask) {
+        switch report {
+        case .redirected(let head): announce(.redirected(task, head))
+        case .challenged(let challenge): announce(.challenged(task, challenge))
+        case .serverTrustChallenged(let challenge): announce(.serverTrustChallenged(task, challenge))
+        case .clientCertificateChallenged(let challenge): announce(.clientCertificateChallenged(task, challenge))
+        case .becameDownload(let destination):
+            task.become(.download)
+            announce(.becameDownload(task, destination))
+        case .willRetry(let error): announce(.willRetry(task, error))
+        case .waitingForConnectivity(let reason): announce(.waitingForConnectivity(task, reason))
+        case .downloadContinued(let offset, let total): announce(.downloadContinued(task, offset: offset, total: total))
+        case .uploadContinued(let offset, let total): announce(.uploadContinued(task, offset: offset, total: total))
+        case .fileMoved(let destination): detail(.fileMoved(task, destination))
+        case .fileMoveFailed(let error): announce(.fileMoveFailed(task, error))
+        }
     }
 
     /// Completes a task: its result is set, and its awaiters are resumed, by the next ``flush()``.
@@ -285,4 +305,39 @@ final class SessionOutbox: Sendable {
             for closer in closers { closer() }
         }
     }
+}
+
+/// A value that is sent to a queue and released there: the sender keeps no reference to it.
+final class SendingBox<Value>: Sendable {
+    private let value: Mutex<Value?>
+
+    init(_ value: consuming sending Value) { self.value = Mutex(consume value) }
+
+    func take() -> sending Value? { value.withLock { $0.take() } }
+}
+
+/// The time for which deferred items are collected before they wake the delivery queue together. These are the log lines and counters of
+/// successful tasks, and objects to be released.
+struct HandoverDelay {
+    /// The number of items that are handed over at once.
+    static let maximumCount = 512
+    /// The maximum time that an item waits, in nanoseconds; 0 for none.
+    let duration: Int64
+    private var count = 0
+    /// The time at which the first item has to be handed over; `nil` without items.
+    private(set) var deadline: Int64?
+
+    init(duration: Int64) { self.duration = duration }
+
+    /// Records further items.
+    mutating func add(_ items: Int, now: Int64) {
+        guard items > 0 else { return }
+        count += items
+        deadline = deadline ?? now.addingSaturated(duration)
+    }
+
+    func isDue(now: Int64) -> Bool { count >= HandoverDelay.maximumCount || deadline.map { $0 <= now } ?? false }
+
+    /// Records that all items have been handed over.
+    mutating func end() { (count, deadline) = (0, nil) }
 }

@@ -26,7 +26,7 @@ extension TransferTask {
     private func withBody(_ response: TransferResponse) throws(HTTPSessionError) -> TransferResponse {
         guard let file = response.file else { return response }
         let limit = request.options.maximumResponseSize ?? core.settings.configuration.maximumResponseSize
-        let body = try FileContents.read(file.path, atMost: limit)
+        let body = try FileContent.read(file.path, atMost: limit)
         return TransferResponse(
             head: response.head, url: response.url, method: response.method, data: body, file: file, metrics: response.metrics)
     }
@@ -65,21 +65,12 @@ extension TransferTask {
     /// Returns a new task of the same session, with this task's handlers.
     private func repeated(_ next: TransferRequest, interceptions: Int) -> TransferTask {
         let limit = next.options.maximumResponseSize ?? core.settings.configuration.maximumResponseSize
-        let specification = TaskSpecification(
-            request: next, kind: kind, destination: .memory(maximumSize: limit), interceptions: interceptions)
-        let (job, failure) = core.settings.job(of: specification)
+        let job = TaskJob(
+            next, kind, to: .memory(maximumSize: limit), interceptions: interceptions, settings: core.settings)
         let task = TransferTask(
-            specification, handlers: handlers, job: job, core: core, validation: validation, decisions: decisions,
-            identities: identities)
+            job, handlers: handlers, core: core, validation: validation, decisions: decisions, identities: identities)
         core.outbox.detail(.taskCreated(task))
-        if let failure { task.fail(failure) } else { task.resume() }
+        if let failure = job.failure { task.fail(failure) } else { task.resume() }
         return task
     }
-}
-
-/// The serializer that returns the body unchanged.
-struct BodySerializer: ResponseSerializer {
-    let validation: ResponseValidation
-
-    func decode(_ response: TransferResponse) -> sending Data { response.data }
 }

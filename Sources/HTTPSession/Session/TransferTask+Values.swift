@@ -17,7 +17,7 @@ extension TransferTask {
         {
             return response.data
         }
-        return try await serialized(response, by: BodySerializer(validation: validation))
+        return try await serialized(response, by: HTTPResponseSerializer(validation: validation))
     }
 
     /// Returns the body as text, in the charset of `Content-Type`, or in UTF-8 if the field has no charset.

@@ -100,13 +100,13 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
     let chunkBuffer: ChunkBuffer?
 
     init(
-        _ specification: TaskSpecification, handlers: TransferHandlers, job: TaskJob, core: SessionCore,
+        _ job: TaskJob, handlers: TransferHandlers, core: SessionCore,
         validation: ResponseValidation, decisions: ServerTrustDecisions?, identities: ClientCertificateDecisions?
     ) {
-        id = specification.id
-        request = specification.request
-        if case .reader(let buffer) = specification.destination { chunkBuffer = buffer } else { chunkBuffer = nil }
-        isRepeatable = job.isRepeatable(specification.kind)
+        id = job.id
+        request = job.request
+        if case .reader(let buffer) = job.destination { chunkBuffer = buffer } else { chunkBuffer = nil }
+        isRepeatable = job.isRepeatable
         hasHandlers = !handlers.isEmpty
         hasInterceptors = !handlers.interceptors.isEmpty
         mayHaveUserObjects = hasHandlers || !validation.checks.isEmpty || job.mayHaveUserObjects
@@ -114,7 +114,7 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         self.validation = validation
         self.decisions = decisions
         self.identities = identities
-        var shared = Shared(kind: specification.kind, job: job)
+        var shared = Shared(kind: job.kind, job: job)
         if hasHandlers { shared.handlers = handlers }
         self.shared = Locked(shared)
     }
@@ -406,8 +406,6 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         withExtendedLifetime(former) {}
     }
 
-    static let progressInterval: Int64 = 50_000_000
-
     func publish(_ progress: TransferProgress) {
         let broadcast = shared.withLock { shared in
             shared.progress = progress
@@ -491,5 +489,18 @@ public final class TransferTask: Sendable, Identifiable, CustomStringConvertible
         for watcher in ending.watchers { watcher.end() }
         awaiters.progress = ending.progress
         return (ending, awaiters)
+    }
+}
+
+extension TransferTask.State {
+    init(_ visibleState: TaskMachine.VisibleState) {
+        self =
+            switch visibleState {
+            case .suspended: .suspended
+            case .waiting: .waiting
+            case .running: .running
+            case .backingOff: .backingOff
+            case .waitingForConnectivity: .waitingForConnectivity
+            }
     }
 }

@@ -63,7 +63,7 @@ struct TaskLogins {
     var answersServer: Bool { server != nil || digests.contains { !$0.isProxy } }
 
     /// Counts another request of a Digest login. - Returns: The login; `nil` if Digest is not used.
-    mutating func takeDigest(isProxy: Bool) -> DigestLogin? {
+    mutating func nextDigest(isProxy: Bool) -> DigestLogin? {
         guard let index = digests.firstIndex(where: { $0.isProxy == isProxy }) else { return nil }
         digests[index].count += 1
         return digests[index]
@@ -121,8 +121,8 @@ struct TaskLogins {
         inUse = inUse.filter(\.key.isProxy)
     }
 
-    /// Returns the credentials that the server has now accepted.
-    mutating func takeConfirmed() -> [AuthenticationChallenge.ProtectionSpace: Credential] {
+    /// Removes and returns the credentials that the server has now accepted.
+    mutating func removeConfirmed() -> [AuthenticationChallenge.ProtectionSpace: Credential] {
         answerCount = 0
         defer { unconfirmed = [:] }
         return unconfirmed

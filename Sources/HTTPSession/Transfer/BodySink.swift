@@ -6,7 +6,7 @@ protocol BodySink: AnyObject {
     var failure: HTTPSessionError? { get }
     /// Begins a body, and discards the bytes of an earlier attempt. `expected` is its length in bytes, if known.
     func begin(expected: Int64?)
-    func take(_ bytes: UnsafeRawBufferPointer) -> Intake
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Intake
     /// The time at which buffered bytes have to be flushed (``MonotonicClock``); `nil` if none are buffered.
     var flushesAt: Int64? { get }
     /// Passes on the buffered bytes.
@@ -54,7 +54,7 @@ final class DataSink: BodySink {
         if isReserved, let expected { data.reserveCapacity(Int(min(expected, 1 << 20, Int64(maximumSize)))) }
     }
 
-    func take(_ bytes: UnsafeRawBufferPointer) -> Intake {
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Intake {
         guard data.count + bytes.count <= maximumSize else {
             return .abort(HTTPSessionError(.responseTooLarge, "the response is longer than \(maximumSize) bytes"))
         }
@@ -63,7 +63,7 @@ final class DataSink: BodySink {
         } else {
             data.append(contentsOf: bytes)
         }
-        return .taken
+        return .accepted
     }
 
     func finishNow() -> ReceivedBody? {
@@ -79,4 +79,12 @@ final class DataSink: BodySink {
         data = Data()
         return true
     }
+}
+
+/// The destination of a response's body.
+enum BodyDestination: Sendable {
+    case memory(maximumSize: Int)
+    // Indirect: otherwise every value would be as large as this one, and be copied with it.
+    indirect case file(DownloadDestination)
+    case reader(ChunkBuffer)
 }

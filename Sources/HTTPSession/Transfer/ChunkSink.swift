@@ -10,7 +10,7 @@ final class ChunkSink: BodySink {
     init(_ buffer: ChunkBuffer) { self.buffer = buffer }
 
     func begin(expected: Int64?) {}
-    func take(_ bytes: UnsafeRawBufferPointer) -> Intake { buffer.put(bytes) ? .taken : .pause }
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Intake { buffer.put(bytes) ? .accepted : .pause }
 
     func finishNow() -> ReceivedBody? {
         buffer.finish(nil)

@@ -117,7 +117,7 @@ final class FileSink: BodySink {
         perform { [sidecar] file throws(HTTPSessionError) in try file.begin(expected: expected, sidecar) }
     }
 
-    func take(_ bytes: UnsafeRawBufferPointer) -> Intake {
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Intake {
         if chunk.count + bytes.count >= FileSink.chunkSize, let refusal = refusal() { return refusal }
         var remainder = bytes
         while chunk.count + remainder.count >= FileSink.chunkSize {
@@ -128,7 +128,7 @@ final class FileSink: BodySink {
         }
         chunk.append(contentsOf: remainder)
         if let flushesAt, flushesAt <= now() { flush() }
-        return .taken
+        return .accepted
     }
 
     private func refusal() -> Intake? {
@@ -225,5 +225,23 @@ final class FileSink: BodySink {
         var error = error
         error.resumeData = file.discard(isWorthless: error.code == .digestMismatch)
         return error
+    }
+}
+
+/// The memory of written chunks, which the downloads of a session use again. Each new chunk costs 32 page faults.
+final class SpareChunks: Sendable {
+    /// The maximum number of spare chunks. More are freed.
+    static let maximumCount = 16
+
+    private let spare = Locked<[[UInt8]]>([])
+
+    /// An empty chunk, with reserved memory if there is any.
+    func take() -> [UInt8] { spare.withLock { $0.popLast() } ?? [] }
+
+    /// Keeps the memory of an empty chunk.
+    func give(_ chunk: [UInt8]) {
+        // Small bodies have small chunks, and chunks that have grown may be too large.
+        guard (FileSink.chunkSize..<FileSink.chunkSize * 3 / 2).contains(chunk.capacity) else { return }
+        spare.withLock { if $0.count < Self.maximumCount { $0.append(chunk) } }
     }
 }

@@ -122,3 +122,11 @@ package struct SessionIdleness: Sendable {
     /// are not considered.
     package var deadline = Int64.max
 }
+
+extension SessionConfiguration {
+    /// The transport of sessions with this configuration; `nil` for libcurl.
+    package var transport: (any SessionTransport)? {
+        get { storedTransport as? any SessionTransport }
+        set { storedTransport = newValue }
+    }
+}

@@ -12,20 +12,20 @@ extension UploadMachine {
         switch request {
         case .create(let size):
             count = size
-            if let location = head.firstReference(of: "location"), let refusal = take(location: location, from: url) {
+            if let location = head.firstReference(of: "location"), let refusal = adopt(location: location, from: url) {
                 return .refuse(refusal)
             }
         case .append(_, let size): count = size
         case .askOffset: return nil
         }
         if let offset = head.structuredInteger(of: "upload-offset") { noteProgress(offset) }
-        if let refusal = takeLimit(head) { return .refuse(refusal) }
+        if let refusal = applyLimit(head) { return .refuse(refusal) }
         guard location != nil, let maximumAppendSize, maximumAppendSize < count else { return nil }
         return .acceptsOnlyParts
     }
 
     mutating func draftReceived(_ head: ResponseHead, from url: URL) -> Verdict {
-        let refusal = takeLimit(head)
+        let refusal = applyLimit(head)
         let isComplete = head.structuredBoolean(of: "upload-complete")
         switch request {
         case .create(let count):
@@ -48,7 +48,7 @@ extension UploadMachine {
     private mutating func draftCreated(_ head: ResponseHead, from url: URL, _ count: Int64, isComplete: Bool?) -> Verdict {
         // A server that does not know the draft does not send its fields.
         if count == length, isComplete == nil { return .final }
-        if let location = head.firstReference(of: "location"), let refusal = take(location: location, from: url) {
+        if let location = head.firstReference(of: "location"), let refusal = adopt(location: location, from: url) {
             return .refuse(refusal)
         }
         guard location != nil else { return .refuse(Refusal("the server created an upload without a location")) }
@@ -101,8 +101,8 @@ extension UploadMachine {
         return true
     }
 
-    /// Takes the server's limits. - Returns: a refusal if the complete upload exceeds them.
-    private mutating func takeLimit(_ head: ResponseHead) -> Refusal? {
+    /// Applies the server's limits. - Returns: A refusal if the complete upload exceeds them.
+    private mutating func applyLimit(_ head: ResponseHead) -> Refusal? {
         guard let limit = head.structuredDictionary(of: "upload-limit").flatMap(UploadLimit.init) else { return nil }
         maximumAppendSize = limit.maximumAppendSize
         guard let maximum = limit.maximumSize, maximum < length else { return nil }

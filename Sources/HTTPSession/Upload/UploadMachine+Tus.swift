@@ -34,7 +34,7 @@ extension UploadMachine {
         guard let location = head.firstReference(of: "location"), !location.isEmpty else {
             return .refuse(Refusal("the server created an upload without a location"))
         }
-        if let refusal = take(location: location, from: url) { return .refuse(refusal) }
+        if let refusal = adopt(location: location, from: url) { return .refuse(refusal) }
         return length == 0 ? .final : appendRemaining()
     }
 

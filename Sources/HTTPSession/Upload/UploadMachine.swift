@@ -229,8 +229,8 @@ struct UploadMachine: Hashable, Sendable {
         request = creation
     }
 
-    /// Takes the upload's URL from the server. It has to be one that a redirect could lead to.
-    mutating func take(location text: String, from url: URL) -> Refusal? {
+    /// Adopts the upload's URL from the server. It has to be one that a redirect could lead to.
+    mutating func adopt(location text: String, from url: URL) -> Refusal? {
         switch RedirectRules.resolve(text, from: url, allowsInsecure: allowsInsecure) {
         case .success(let newLocation):
             guard location == nil || location == newLocation else {

@@ -31,11 +31,11 @@ import Testing
         func transferNeedsCookies(isSecure: Bool) -> [UInt8] { [] }
         func transferReceived(head: ResponseHead) -> Intake {
             self.head = head
-            return .taken
+            return .accepted
         }
         func transferReceived(challenge: ResponseHead) { challenges += 1 }
         func transferReceived(interim: ResponseHead) {}
-        func transferReceived(bytes: UnsafeRawBufferPointer) -> Intake { .taken }
+        func transferReceived(bytes: UnsafeRawBufferPointer) -> Intake { .accepted }
         func transferProvides(into buffer: UnsafeMutableRawBufferPointer) -> Provision { .end }
         func transferRewinds() -> Bool { true }
         func transferFinished(_ error: HTTPSessionError?, facts: TransferFacts) { end = (error, facts) }

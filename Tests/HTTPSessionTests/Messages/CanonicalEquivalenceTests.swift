@@ -36,8 +36,7 @@ import Testing
         func prepared(_ change: (inout TransferRequest) throws -> Void) throws -> PreparedRequest {
             var request = TransferRequest(url: try url("https://example.com/a"))
             try change(&request)
-            return settings.job(of: TaskSpecification(request: request, kind: .data, destination: .memory(maximumSize: 1))).0
-                .prepared
+            return TaskJob(request, .data, to: .memory(maximumSize: 1), settings: settings).prepared
         }
         let name = try #require(HTTPField.Name("X-Name"))
         let changes: [(String) -> (inout TransferRequest) throws -> Void] = [

@@ -10,7 +10,7 @@ struct RetryBudgetTests {
     /// The number of retries, of so many, that may begin.
     private func take(_ count: Int, from budget: inout RetryBudget, now: Int64) -> Int {
         var taken = 0
-        for _ in 0..<count where budget.take(now: now) { taken += 1 }
+        for _ in 0..<count where budget.spend(now: now) { taken += 1 }
         return taken
     }
 

@@ -15,9 +15,8 @@ import Testing
     }
 
     private func prepare(_ request: TransferRequest) -> (PreparedRequest, HTTPSessionError?) {
-        let (job, failure) = settings.job(
-            of: TaskSpecification(request: request, kind: .data, destination: .memory(maximumSize: 1)))
-        return (job.prepared, failure)
+        let job = TaskJob(request, .data, to: .memory(maximumSize: 1), settings: settings)
+        return (job.prepared, job.failure)
     }
 
     private func request(_ url: String) throws -> TransferRequest { TransferRequest(url: try #require(URL(string: url))) }
@@ -115,11 +114,9 @@ import Testing
     @Test func `a destination that is refused fails a task with a known request`() throws {
         let request = try request("https://example.com/a")
         let prepared = prepare(request).0
-        let (job, failure) = settings.job(
-            of: TaskSpecification(
-                request: request, kind: .download,
-                destination: .file(DownloadDestination(URL(fileURLWithPath: "/")))))
+        let job = TaskJob(
+            request, .download, to: .file(DownloadDestination(URL(fileURLWithPath: "/"))), settings: settings)
         #expect(job.prepared === prepared)
-        expectEqual(failure?.code, .cannotWriteFile)
+        expectEqual(job.failure?.code, .cannotWriteFile)
     }
 }

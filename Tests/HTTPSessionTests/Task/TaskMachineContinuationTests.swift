@@ -11,7 +11,7 @@ import Testing
 
     /// A download whose connection was lost after 50,000 of 100,000 bytes, and which has a new connection.
     private func interrupted() throws -> TaskTranscript {
-        let task = try TaskTranscript(kind: .download, to: .file(Self.destination))
+        let task = try TaskTranscript(to: .file(Self.destination))
         task.start()
         try expectEqual(task.head(200, "ETag: \"1\"", "Content-Length: 100000"), "open sink")
         _ = task.body(50_000)
@@ -55,7 +55,7 @@ import Testing
         for (fields, ending) in [
             (["Content-Encoding: gzip"], "release slot, waiting, enqueue first"), ([], "release slot, end transfer-failed"),
         ] {
-            let task = try TaskTranscript(kind: .download, to: .file(Self.destination))
+            let task = try TaskTranscript(to: .file(Self.destination))
             task.start()
             _ = try task.head(200, lines: fields[...])
             expectEqual(task.endTransfer(.transferFailed, curlCode: 27), ending)
@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test func `206 without a range request is refused`() throws {
-        let task = try TaskTranscript(kind: .download, to: .file(Self.destination))
+        let task = try TaskTranscript(to: .file(Self.destination))
         task.start()
         expectEqual(task.addedLines, ["Accept-Encoding: identity"])
         try expectEqual(
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func `416 behind the last byte completes the download`() throws {
-        let task = try TaskTranscript(kind: .download, to: .file(Self.destination))
+        let task = try TaskTranscript(to: .file(Self.destination))
         task.start()
         // The length is unknown before the end of the body, which does not arrive.
         try expectEqual(task.head(200, "ETag: \"1\""), "open sink")
@@ -114,7 +114,7 @@ import Testing
     }
 
     @Test func `304 behind the last byte completes the download`() throws {
-        let task = try TaskTranscript(kind: .download, to: .file(Self.destination))
+        let task = try TaskTranscript(to: .file(Self.destination))
         task.start()
         _ = try task.head(200, "ETag: \"1\"", "Content-Length: 50000")
         _ = task.body(50_000)
@@ -140,7 +140,7 @@ import Testing
     @Test(arguments: [401, 403, 404, 410]) func `an expired redirect target returns to the first URL`(
         _ status: Int
     ) throws {
-        let task = try TaskTranscript(.get, "https://host/first", kind: .download, to: .file(Self.destination))
+        let task = try TaskTranscript(.get, "https://host/first", to: .file(Self.destination))
         task.start()
         _ = try task.head(302, "Location: /signed")
         _ = task.endTransfer()
@@ -166,7 +166,7 @@ import Testing
     @Test func `a digest mismatch restarts the download once`() throws {
         let digest = try #require(ContentDigest(sha256: String(repeating: "0", count: 64)))
         let place = DownloadDestination(URL(fileURLWithPath: "/tmp/file"), expectedDigest: digest)
-        let task = try TaskTranscript(kind: .download, to: .file(place))
+        let task = try TaskTranscript(to: .file(place))
         task.start()
         _ = try task.head(200, "ETag: \"1\"", "Content-Length: 100000")
         _ = task.body(50_000)
@@ -186,7 +186,7 @@ import Testing
 
     @Test func `the partial file of an earlier download is opened first`() throws {
         let place = DownloadDestination(URL(fileURLWithPath: "/tmp/file"), partialFile: .keep)
-        let task = try TaskTranscript(.get, "https://host/file", kind: .download, to: .file(place))
+        let task = try TaskTranscript(.get, "https://host/file", to: .file(place))
         _ = task(.resume)
         expectEqual(task(.admitted), "running, open partial file")
         let url = try #require(URL(string: "https://host/file"))
@@ -194,7 +194,7 @@ import Testing
         let part = (sidecar: Sidecar(resumption: resumption, start: url, boot: "1"), length: Int64(40))
         expectEqual(task(.partialFileOpened(.success(.init(part: part)))), "start")
         expectEqual(task.addedLines, ["Range: bytes=40-", "If-Range: \"1\"", "Accept-Encoding: identity"])
-        let locked = try TaskTranscript(kind: .download, to: .file(place))
+        let locked = try TaskTranscript(to: .file(place))
         _ = locked(.resume)
         _ = locked(.admitted)
         expectEqual(

@@ -103,14 +103,14 @@ import Testing
     }
 
     @Test func `a stream whose head has been delivered does not restart`() throws {
-        let task = try TaskTranscript(kind: .stream)
+        let task = try TaskTranscript(to: .reader(ChunkBuffer {}))
         task.start()
         _ = try task.head(200)
         expectEqual(task.endTransfer(.connectionLost), "release slot, end connection-lost")
     }
 
     @Test func `a stream whose reader has received bytes does not restart`() throws {
-        let task = try TaskTranscript(kind: .stream)
+        let task = try TaskTranscript(to: .reader(ChunkBuffer {}))
         task.start()
         _ = try task.head(200)
         _ = task.body(10)
@@ -170,7 +170,7 @@ import Testing
         }
         expectEqual(task.metrics.retryCount, 3)
 
-        let download = try TaskTranscript(kind: .download, to: .file(DownloadDestination(URL(fileURLWithPath: "/tmp/file"))))
+        let download = try TaskTranscript(to: .file(DownloadDestination(URL(fileURLWithPath: "/tmp/file"))))
         download.start()
         _ = try download.head(200, "ETag: \"1\"", "Content-Length: 100000")
         _ = download.body(50_000)

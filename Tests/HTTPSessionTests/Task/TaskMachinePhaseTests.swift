@@ -17,9 +17,9 @@ import Testing
 
     private func task(in phase: Phase) throws -> TaskTranscript {
         let destination = DownloadDestination(URL(fileURLWithPath: "/tmp/file"), partialFile: .keep)
-        let handlers: TaskRules.Handlers = phase == .adapting ? .interceptors : phase == .asking ? .response : []
+        let handlers: TaskMachine.Handlers = phase == .adapting ? .interceptors : phase == .asking ? .response : []
         let task = try TaskTranscript(
-            kind: phase == .opening ? .download : .data, to: phase == .opening ? .file(destination) : nil, handlers: handlers,
+            to: phase == .opening ? .file(destination) : .memory(maximumSize: 1 << 20), handlers: handlers,
             waits: phase == .waitingForNetwork)
         if phase == .new { return task }
         _ = task(.resume)
@@ -92,7 +92,7 @@ import Testing
             .startFailed(.init(.timedOut, ""), hasBegun: true),
             .sharedLookupFailed, .receiverReady, .handlerAnswered(question: task.question, .response(.allow)),
             .digestVerified(.success(true)), .uploadDigestVerified(true), .failureExplained(.missing(cause)), .networkLost(cause),
-            .networkRestored(delay: 0), .networkChanged, .networkAllowed, .retryGranted, .retryPostponed(5), .deadlineReached,
+            .networkRestored(delay: 0), .networkChanged, .networkAllowed, .retryGranted, .retryPostponed(5), .deadlineReached(),
         ]
         for event in events {
             _ = task(event)

@@ -30,7 +30,7 @@ import Testing
 
     @Test(arguments: [204, 205]) func `204 and 205 replace no file`(_ status: Int) throws {
         let file = BodyDestination.file(DownloadDestination(URL(fileURLWithPath: "/tmp/file")))
-        let task = try TaskTranscript(kind: .download, to: file)
+        let task = try TaskTranscript(to: file)
         task.start()
         try expectEqual(task.head(status), "abort: the server answered \(status): it has no content for the file")
         let other = try TaskTranscript()
@@ -79,7 +79,7 @@ import Testing
         let task = try TaskTranscript()
         task.start()
         _ = try task.head(302, "Location: /next")
-        expectEqual(task.body(Attempt.maximumBufferedLength), "")
+        expectEqual(task.body(256 << 10), "")
         expectEqual(task.body(1), "abort: the body of an intermediate response is too long")
         // The redirect is followed nevertheless.
         expectEqual(task.endTransfer(.transferFailed), "report redirected by 302, release slot, waiting, enqueue first")
@@ -99,7 +99,7 @@ import Testing
         expectEqual(task.endTransfer(), "report challenged by digest, release slot, waiting, enqueue first")
         task.startNextAttempt()
         var logins = task.logins
-        let login = logins.takeDigest(isProxy: false)
+        let login = logins.nextDigest(isProxy: false)
         #expect(login?.user == "me" && login?.count == 1 && logins.server == nil)
         try expectEqual(task.head(401, "WWW-Authenticate: Digest realm=\"r\", nonce=\"2\""), "open sink")
         expectEqual(task.endTransfer(), "release slot, end 401")
@@ -191,7 +191,7 @@ import Testing
 
     @Test func `a download receives 2xx responses only`() throws {
         let file = BodyDestination.file(DownloadDestination(URL(fileURLWithPath: "/tmp/file")))
-        let task = try TaskTranscript(kind: .download, to: file)
+        let task = try TaskTranscript(to: file)
         task.start()
         try expectEqual(task.head(404), "")
         expectEqual(task.body(10), "")

@@ -20,28 +20,29 @@ final class TaskTranscript {
     private(set) var result: Result<TransferResponse, HTTPSessionError>?
     /// The field lines that the last attempt adds for a download.
     private(set) var addedLines: [String] = []
+    /// The number of the latest question to a handler.
+    private(set) var question = 0
     private let date = Date(timeIntervalSince1970: 1_795_000_000)
 
     init(
         _ method: HTTPRequest.Method = .get, _ url: String = "https://host/file", fields: HTTPFields = [:],
-        body: RequestBody = .none, kind: TaskRules.Kind = .data, to destination: BodyDestination? = nil,
-        handlers: TaskRules.Handlers = [], policy: RetryPolicy = .default, upload: UploadMachine? = nil,
+        body: RequestBody = .none, to destination: BodyDestination = .memory(maximumSize: 1 << 20),
+        handlers: TaskMachine.Handlers = [], policy: RetryPolicy = .default, upload: UploadMachine? = nil,
         waits: Bool = false, connectivityTimeout: Int64 = .max, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws {
         var configuration = SessionConfiguration.default
         configuration.waitsForConnectivity = waits
         change(&configuration)
         let request = TransferRequest(url: try #require(URL(string: url)), method: method, headerFields: fields, body: body)
-        let session = SessionRules(configuration, proxies: ProxyOrigins(.none, environment: [:]))
-        let rules = TaskRules(
-            session: session, request: request, kind: kind, destination: destination ?? .memory(maximumSize: 1 << 20),
-            acceptableStatusCodes: kind == .data ? nil : TaskSpecification.successes, handlers: handlers,
+        var statusCodes: ClosedRange<Int>? = TaskJob.successes
+        if case .memory = destination { statusCodes = nil }
+        machine = TaskMachine(
+            request, to: destination, origin: try #require(Origin(request.url)), accepting: statusCodes, handlers: handlers,
             limits: .init(
                 requestTimeout: 60 * second, resourceTimeout: 3_600 * second, handlerTimeout: 30 * second,
                 connectivityTimeout: connectivityTimeout),
-            retryPolicy: policy, hasResumeData: false)
-        machine = TaskMachine(
-            rules, origin: try #require(Origin(request.url)), upload: upload, seed: 7, now: now)
+            retryPolicy: policy, upload: upload,
+            session: SessionRules(configuration, proxies: ProxyOrigins(.none, environment: [:])), seed: 7, now: now)
     }
 
     static func head(_ status: Int, _ fields: [String]) throws -> ResponseHead {
@@ -67,13 +68,13 @@ final class TaskTranscript {
     /// Lets so many seconds pass.
     func after(_ seconds: Double) -> String {
         now += Int64(seconds * 1e9)
-        return self(.deadlineReached)
+        return self(.deadlineReached())
     }
 
     /// Lets the time until the machine's deadline pass.
     func afterDeadline() -> String {
         now = max(now, machine.deadline ?? now)
-        return self(.deadlineReached)
+        return self(.deadlineReached())
     }
 
     func head(_ status: Int, _ fields: String...) throws -> String { try head(status, lines: fields[...]) }
@@ -84,7 +85,7 @@ final class TaskTranscript {
     }
 
     func body(_ count: Int) -> String {
-        switch machine.destination(of: count, now: now, arrived: { nil }) {
+        switch machine.receivedBytes(count, now: now, arrived: { nil }) {
         case .undecided: return "pause"
         case .refused(let error): return "refuse: \(error.reason)"
         case .sink:
@@ -123,19 +124,18 @@ final class TaskTranscript {
     }
 
     /// Answers the latest question to a handler.
-    func answer(_ answer: HandlerAnswer) -> String { self(.handlerAnswered(question: machine.question, answer)) }
+    func answer(_ answer: HandlerAnswer) -> String { self(.handlerAnswered(question: question, answer)) }
 
     // MARK: What is to be seen
 
     var request: String { "\(machine.request.method.rawValue) \(machine.request.url.absoluteString)" }
     var currentRequest: TransferRequest { machine.request }
-    var state: TaskStateMachine.State { machine.stateMachine.state }
+    var state: TransferTask.State { result == nil ? TransferTask.State(machine.visibleState) : .finished }
     var progress: TransferProgress { machine.progress }
     var metrics: TransferMetrics { machine.metrics }
     var logins: TaskLogins { machine.logins }
     var needsFreshConnection: Bool { machine.needsFreshConnection }
     var readsSmallPieces: Bool { machine.readsSmallPieces }
-    var question: Int { machine.question }
     /// The result: "200", or the code of the error.
     var ending: String? {
         switch result {
@@ -152,7 +152,7 @@ final class TaskTranscript {
 
     private static func text(_ intake: Intake) -> String? {
         switch intake {
-        case .taken: nil
+        case .accepted: nil
         case .pause: "pause"
         case .abort(let error): "abort: \(error.reason)"
         }
@@ -162,21 +162,17 @@ final class TaskTranscript {
 
     private func effects() -> String {
         var lines: [String] = []
-        var index = 0
-        while index < machine.effects.count {
-            if let line = perform(machine.effects[index]) { lines.append(line) }
-            index += 1
-        }
-        machine.effects = []
+        while let effect = machine.nextEffect() { if let line = perform(effect) { lines.append(line) } }
         return lines.joined(separator: ", ")
     }
 
     private func perform(_ effect: TaskMachine.Effect) -> String? {
         switch effect {
         case .startTransfer:
-            addedLines = machine.kind == .download ? machine.downloadFieldLines() : []
-            machine.attempt.begin(at: date, over: nil, with: nil, expectsHTTPS: machine.origin.scheme == "https")
-            machine.bodyStarted(length: nil)
+            addedLines = machine.kind == .download ? machine.beginDownloadAttempt() : []
+            machine.attemptStarted(
+                at: date, over: nil, with: nil, expectsHTTPS: machine.origin.scheme == "https", expectsContinue: false,
+                bodyLength: nil)
             return "start"
         case .requestRetry:
             machine.handle(retryWait.map { .retryPostponed($0) } ?? .retryGranted, now: now)
@@ -185,18 +181,11 @@ final class TaskTranscript {
             deliver(.success(ReceivedBody()))
             return nil
         case .completeTask:
-            result = machine.result
+            result = machine.removeResult()
             return "end \(ending ?? "")"
         case .publishState: return "\(machine.visibleState)"
-        case .runCommand: return machine.takeCommand().flatMap { perform($0) }
-        default: return effect.text
-        }
-    }
-
-    private func perform(_ command: TaskMachine.Command) -> String? {
-        switch command {
         case .recordMetrics(of: let request):
-            machine.note(TransferFacts(), of: request)
+            machine.recordMetrics(TransferFacts(), of: request)
             return nil
         case .explainFailure:
             machine.handle(.failureExplained(explanation ?? .unavailable), now: now)
@@ -213,7 +202,10 @@ final class TaskTranscript {
         case .discardBody(let error):
             deliver(.failure(error))
             return nil
-        default: return command.text
+        case .askHandler(let number, _):
+            question = number
+            return effect.text
+        default: return effect.text
         }
     }
 
@@ -248,18 +240,6 @@ extension TaskMachine.Effect {
         case .checkForReferences: "check references"
         case .reportResumed: "report resumed"
         case .reportSuspended: "report suspended"
-        case .recordResolvedName, .checkRoutes, .reportNotSent, .refundRetry, .publishBackoff, .publishProgress,
-            .reportTransaction,
-            .publishState, .startTransfer, .requestRetry, .finishSink, .completeTask, .runCommand:
-            nil
-        }
-    }
-}
-
-extension TaskMachine.Command {
-    /// The text of the command; `nil` if it is not written.
-    fileprivate var text: String? {
-        switch self {
         case .openPartialFile: "open partial file"
         case .renameFile: "rename file"
         case .confirmFinishedFile: "confirm file"
@@ -269,8 +249,10 @@ extension TaskMachine.Command {
         case .recordTrust: "record trust"
         case .recordIdentity: "record identity"
         case .forgetIdentity: "forget identity"
-        case .report(let news): "report \(news.text)"
-        case .recordMetrics, .openRetryBudget, .releaseBody, .sendBodyRange, .sendSegments, .deliverBufferedBody, .verifyDigest,
+        case .report(let report): "report \(report.text)"
+        case .recordResolvedName, .checkRoutes, .reportNotSent, .refundRetry, .publishBackoff, .publishProgress,
+            .reportTransaction, .publishState, .startTransfer, .requestRetry, .finishSink, .completeTask, .recordMetrics,
+            .openRetryBudget, .releaseBody, .sendBodyRange, .sendSegments, .deliverBufferedBody, .verifyDigest,
             .verifyUploadDigest, .explainFailure, .discardBody:
             nil
         }

@@ -18,7 +18,7 @@ import Testing
         var done = start
         while done < body.count {
             let end = min(body.count, done + piece)
-            guard case .taken = body[done..<end].withUnsafeBytes({ sink.take($0) }) else { break }
+            guard case .accepted = body[done..<end].withUnsafeBytes({ sink.receive($0) }) else { break }
             done = end
         }
         return done
