@@ -43,6 +43,8 @@ let package = Package(
         // Keys that compare the bytes of strings, for both libraries and the programs.
         .target(name: "ByteComparison"),
         .target(name: "Pacing"),
+        // HTTP/1.1 as text and bytes, for both libraries and the programs: one reader of responses, one date, one percent-encoding.
+        .target(name: "Wire", dependencies: ["Pacing"]),
         // Certificates, keys, trust and TLS handshakes with OpenSSL, as Swift values.
         .target(name: "Certificates", dependencies: ["COpenSSL", "CTLSReading", "ByteComparison", "CLinux", "EventLoop"]),
         // International host names in ASCII, for both libraries.
@@ -59,7 +61,7 @@ let package = Package(
             dependencies: [
                 "ByteComparison", "CAres", "CLibnl", "CLinux", "Certificates", "ContentCodings", "EventLoop", "Expressions",
                 "InternationalNames",
-                "Pacing",
+                "Pacing", "Wire",
             ]),
         // Scripted paths and servers, and replayed recordings, for tests of monitors.
         .target(name: "ReachabilityTestKit", dependencies: ["Reachability", "EventLoop"]),
@@ -70,7 +72,7 @@ let package = Package(
             dependencies: [
                 "ByteComparison", "CCurl", "Certificates", "CLinux", "ContentCodings", "EventLoop", "InternationalNames",
                 "Pacing",
-                "Reachability",
+                "Reachability", "Wire",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -116,13 +118,13 @@ let package = Package(
         .target(
             name: "Records",
             dependencies: [
-                "Console", "Reachability", "EventLoop", "Pacing", "CLinux",
+                "Console", "Reachability", "EventLoop", "Pacing", "CLinux", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]),
         .executableTarget(
             name: "netwatch",
             dependencies: [
-                "Records", "Console", "Reachability", "EventLoop", "Pacing", "CLinux",
+                "Records", "Console", "Reachability", "EventLoop", "Pacing", "CLinux", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),
@@ -131,7 +133,7 @@ let package = Package(
         .executableTarget(
             name: "netwatch-transfer",
             dependencies: [
-                "Console", "HTTPSession", "Reachability", "ByteComparison", "EventLoop", "Pacing", "CLinux",
+                "Console", "HTTPSession", "Reachability", "ByteComparison", "EventLoop", "Pacing", "CLinux", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
@@ -142,7 +144,7 @@ let package = Package(
         .executableTarget(
             name: "netwatch-service",
             dependencies: [
-                "ByteComparison", "CheckedDatabase", "CLinux", "Console", "EventLoop", "Pacing", "Reachability", "Records",
+                "ByteComparison", "CheckedDatabase", "CLinux", "Console", "EventLoop", "Pacing", "Reachability", "Records", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -181,7 +183,7 @@ let package = Package(
             dependencies: [
                 "FaultLaboratory", "HTTPSession", "HTTPSessionJournal", "HTTPSessionTestKit", "Reachability", "NetworkLab",
                 "EventLoop",
-                "Pacing", .product(name: "HTTPTypes", package: "swift-http-types"),
+                "Pacing", "Wire", .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/Laboratory"),
         // A program that uses only a session, whose memory the tests measure.
@@ -193,13 +195,14 @@ let package = Package(
             name: "SupportTests",
             dependencies: [
                 "ByteComparison", "Certificates", "COpenSSL", "CLinux", "CZlib", "ContentCodings", "EventLoop", "Expressions",
-                "MemoryCertificates", "NetworkLab", "Pacing", "Reachability",
+                "MemoryCertificates", "NetworkLab", "Pacing", "Reachability", "Wire",
             ]),
+        .testTarget(name: "WireTests", dependencies: ["Wire", "Pacing"]),
         .testTarget(
             name: "ReachabilityTests",
             dependencies: [
                 "Reachability", "ReachabilityTestKit", "ReachabilityCompatibility", "Certificates", "Expressions",
-                "HTTPSessionTestKit", "NetlinkBytes", "Pacing", "EventLoop", "CLinux", "NetworkLab",
+                "HTTPSessionTestKit", "NetlinkBytes", "Pacing", "EventLoop", "CLinux", "NetworkLab", "Wire",
             ]
         ),
         .testTarget(
@@ -208,7 +211,7 @@ let package = Package(
                 "HTTPSession", "HTTPSessionFoundation", "HTTPSessionCompatibility", "HTTPSessionTestKit", "Certificates",
                 "ContentCodings", "EventLoop", "InternationalNames", "MemoryCertificates",
                 "Pacing", "NetworkLab",
-                "CLinux", "COpenSSL", "CCurl",
+                "CLinux", "COpenSSL", "CCurl", "Wire",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Metrics", package: "swift-metrics"),
@@ -235,7 +238,7 @@ let package = Package(
         .target(name: "RecordSamples", dependencies: ["Reachability", "Records"], path: "Tests/RecordSamples"),
         .testTarget(
             name: "RecordsTests",
-            dependencies: ["Records", "RecordSamples", "Console", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux"]),
+            dependencies: ["Records", "RecordSamples", "Console", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux", "Wire"]),
         .testTarget(
             name: "netwatchTests",
             dependencies: [
@@ -265,7 +268,7 @@ let package = Package(
             name: "FuzzTests",
             dependencies: [
                 "Reachability", "HTTPSession", "ByteComparison", "Certificates", "ContentCodings", "Expressions", "Pacing",
-                "COpenSSL",
+                "COpenSSL", "Wire",
             ],
             path: "Fuzz", exclude: ["Corpora", "Program", "new-seeds"]),
         // The service as a program: starts, kills and abuse.
@@ -320,7 +323,7 @@ if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
             "Verdict/SystemErrorNumber.swift",
         ],
         "HTTPSession": [
-            "HTTPTypes.swift", "Configuration/SystemDefaults.swift", "Curl/HeadReader.swift", "Transfer/ResponseFraming.swift",
+            "HTTPTypes.swift", "Configuration/SystemDefaults.swift", "Curl/HeadAssembler.swift", "Transfer/ResponseFraming.swift",
             "Security/PublicKeyPin.swift", "Security/ContentDigest+Hasher.swift", "Upload/UploadLimit.swift", "Request", "Resume",
             "Retry", "Response", "Fields", "Messages", "Text", "Cookies/Cookie.swift", "Cookies/CookieDate.swift",
             "Cookies/CookieField.swift", "Cookies/CookieLimit.swift", "Cookies/CookieList.swift",
@@ -329,7 +332,7 @@ if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
     ]
     let used: Set<String> = [
         "Reachability", "HTTPSession", "Certificates", "ContentCodings", "Expressions", "Pacing", "COpenSSL", "CRE2", "CZlib",
-        "ByteComparison", "CAres", "CLibnl", "CLinux", "EventLoop", "InternationalNames", "CIdn2", "CTLSReading", "CCurl",
+        "ByteComparison", "CAres", "CLibnl", "CLinux", "EventLoop", "InternationalNames", "CIdn2", "CTLSReading", "CCurl", "Wire",
     ]
     package.targets.removeAll { !used.contains($0.name) }
     for target in package.targets { target.sources = parsers[target.name] }
@@ -339,7 +342,7 @@ if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
             name: "fuzz",
             dependencies: [
                 "Reachability", "HTTPSession", "ByteComparison", "Certificates", "ContentCodings", "Expressions", "Pacing",
-                "COpenSSL",
+                "COpenSSL", "Wire",
             ],
             path: "Fuzz", sources: ["Drivers", "Program"], swiftSettings: strict))
 }

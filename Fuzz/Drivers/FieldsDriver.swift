@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Wire
 
 @testable import HTTPSession
 
@@ -31,7 +32,7 @@ extension FuzzDriver {
 
     /// Assembles heads from lines, as libcurl delivers them.
     private static func checkLines(_ input: [UInt8]) throws {
-        var reader = HeadReader()
+        var reader = HeadAssembler()
         var start = 0
         while start < input.count {
             let end = input[start...].firstIndex(of: 0x0A).map { $0 + 1 } ?? input.count
@@ -108,8 +109,8 @@ extension FuzzDriver {
         case nil: break
         }
         if let delay = RetryAfter.parse(text, now: now) { try require(delay >= 0, "delay \(delay)") }
-        if let date = HTTPDate.parse(text, now: now) {
-            try require(HTTPDate.parse(HTTPDate.format(date), now: now) == date, "date: \(text)")
+        if let date = HTTPDate.parse(text, now: 1_700_000_000) {
+            try require(HTTPDate.parse(HTTPDate.format(date), now: 0) == date, "date: \(text)")
             try require(!HTTPDate.isCanonical(text) || HTTPDate.format(date) == text, "form of \(text)")
         }
         if let name = ContentDisposition.fileName(text) {
@@ -122,7 +123,7 @@ extension FuzzDriver {
         if let type = MediaType(text) {
             try require(MediaType(type.description) == type, "media type: \(type.description.debugDescription)")
         }
-        if case .bytes(let count) = ContentLength([text]) { try require(count >= 0, "length \(count)") }
+        if case .bytes(let count) = ContentLength([text.utf8]) { try require(count >= 0, "length \(count)") }
         if case .integer(let number)? = StructuredField.item(text) {
             try require(abs(number) <= 999_999_999_999_999, "integer \(number)")
         }

@@ -1,4 +1,5 @@
 import Pacing
+import Wire
 
 @testable import Reachability
 

@@ -1,3 +1,5 @@
+import Wire
+
 @testable import Reachability
 
 extension FuzzDriver {

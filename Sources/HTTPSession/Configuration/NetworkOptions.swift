@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import HTTPTypes
+internal import Wire
 
 /// The options that all transfers of a session share, checked, in the form that an engine reads.
 package struct NetworkOptions: Sendable {
@@ -68,7 +69,7 @@ package struct NetworkOptions: Sendable {
             if let problem = ProxyText.problem(proxy) { throw HTTPSessionError(.invalidConfiguration, "proxy: \(problem)") }
             try check(
                 // libcurl decodes the user name and writes it into a Digest response without escapes, a DEL too.
-                !proxy.hasControlCharacter && PercentEscaping.unescape(proxy)?.hasControlCharacter != true,
+                !proxy.hasControlCharacter && PercentEncoding.decode(proxy)?.hasControlCharacter != true,
                 "proxy: it has a control character")
         }
         for text in [configuration.interface, configuration.unixSocketPath].compactMap(\.self) {

@@ -1,3 +1,5 @@
+internal import Wire
+
 /// The date of a cookie's Expires attribute (RFC 6265 section 5.1.1), in which servers write anything that resembles a date.
 enum CookieDate {
     private static let months = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]

@@ -37,7 +37,7 @@ final class CurlTransfer: Transfer {
     private var hasReadCodings = false
 
     // Unchecked: see SessionLoop.
-    @exclusivity(unchecked) private var heads = HeadReader()
+    @exclusivity(unchecked) private var heads = HeadAssembler()
     private var hasDeliveredHead = false
     /// The last response of a proxy to CONNECT (RFC 9110 section 9.3.6).
     private var tunnelHead: ResponseHead?
@@ -229,7 +229,7 @@ final class CurlTransfer: Transfer {
         guard handle.firstField.isAboutToKeep(UnsafeRawBufferPointer(line)) else { return }
         // With a colon it is a line of its own for libcurl. The transfer ends when libcurl delivers it.
         line[0] = UInt8(ascii: ":")
-        refuse(with: HeadReader.continuationOfNothing)
+        refuse(with: HeadAssembler.continuationOfNothing)
     }
 
     private func received(_ complete: ResponseHead) -> Bool {

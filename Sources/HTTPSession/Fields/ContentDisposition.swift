@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Wire
 
 /// The `Content-Disposition` field (RFC 6266): the file name that a server suggests for its response.
 package enum ContentDisposition {
@@ -62,24 +63,22 @@ package enum ContentDisposition {
         var remaining = Substring(parts[2]).utf8[...]
         while let byte = remaining.popFirst() {
             guard byte == UInt8(ascii: "%") else {
-                guard Reader.isToken(Unicode.Scalar(byte)), !"*'".utf8.contains(byte) else { return nil }
+                guard HTTPGrammar.isTokenByte(byte), !"*'".utf8.contains(byte) else { return nil }
                 bytes.append(byte)
                 continue
             }
-            guard let high = remaining.popFirst().flatMap(hexadecimal), let low = remaining.popFirst().flatMap(hexadecimal) else {
+            guard let high = remaining.popFirst().flatMap(HTTPGrammar.hexadecimalValue),
+                let low = remaining.popFirst().flatMap(HTTPGrammar.hexadecimalValue)
+            else {
                 return nil
             }
-            bytes.append(high << 4 | low)
+            bytes.append(UInt8(high << 4 | low))
         }
         return switch parts[0].lowercased() {
         case "utf-8": String(validating: bytes, as: UTF8.self)
         case "iso-8859-1": String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
         default: nil
         }
-    }
-
-    private static func hexadecimal(_ byte: UInt8) -> UInt8? {
-        Character(Unicode.Scalar(byte)).hexDigitValue.map { UInt8($0) }
     }
 
     private struct Reader {
@@ -102,7 +101,7 @@ package enum ContentDisposition {
         /// A token (RFC 9110 section 5.6.2).
         mutating func token() -> String? {
             let start = position
-            while let scalar = peek, Reader.isToken(scalar) { position += 1 }
+            while let scalar = peek, scalar.isASCII, HTTPGrammar.isTokenByte(UInt8(scalar.value)) { position += 1 }
             return start == position ? nil : text(start..<position)
         }
 
@@ -131,11 +130,5 @@ package enum ContentDisposition {
         }
 
         private func text(_ range: Range<Int>) -> String { String(String.UnicodeScalarView(scalars[range])) }
-
-        static func isToken(_ scalar: Unicode.Scalar) -> Bool {
-            guard scalar.isASCII else { return false }
-            return scalar.properties.isAlphabetic || scalar.properties.numericType != nil
-                || "!#$%&'*+-.^_`|~".unicodeScalars.contains(scalar)
-        }
     }
 }

@@ -1,5 +1,6 @@
 internal import FoundationEssentials
 internal import Pacing
+internal import Wire
 
 /// The parser of the `Retry-After` field (RFC 9110 section 10.2.3).
 enum RetryAfter {
@@ -13,8 +14,8 @@ enum RetryAfter {
         if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
             return (Int64(text) ?? .max).multipliedSaturated(by: 1_000_000_000)
         }
-        guard let date = HTTPDate.parse(text, now: now) else { return nil }
-        let seconds = date.timeIntervalSince(now)
+        guard let date = HTTPDate.parse(text, now: Int(now.timeIntervalSince1970)) else { return nil }
+        let seconds = Double(date) - now.timeIntervalSince1970
         return seconds <= 0 ? 0 : seconds > 9e9 ? .max : Int64(seconds * 1e9)
     }
 }

@@ -1,4 +1,5 @@
 internal import FoundationEssentials
+internal import Wire
 
 /// A parser of structured fields (RFC 9651 section 4.2). As that section requires, any syntax error invalidates the complete
 /// field.
@@ -90,7 +91,7 @@ struct StructuredField {
         guard let first = remaining.first, StructuredField.isLower(first) || first == StructuredField.byte("*") else {
             throw Broken()
         }
-        return consume { StructuredField.isLower($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "_-.*", $0) }
+        return consume { StructuredField.isLower($0) || HTTPGrammar.isDigit($0) || StructuredField.isOne(of: "_-.*", $0) }
     }
 
     // MARK: Items
@@ -101,7 +102,7 @@ struct StructuredField {
         case "-", "0"..."9": return try number()
         case "\"": return try string()
         case "*", "A"..."Z", "a"..."z":
-            _ = consume { StructuredField.isTokenByte($0) || StructuredField.isOne(of: ":/", $0) }
+            _ = consume { HTTPGrammar.isTokenByte($0) || StructuredField.isOne(of: ":/", $0) }
             return .other
         case ":": return try byteSequence()
         case "?": return try boolean()
@@ -116,13 +117,13 @@ struct StructuredField {
 
     private mutating func number() throws(Broken) -> Item {
         let isNegative = consume("-")
-        let integerPart = consume(StructuredField.isDigit)
+        let integerPart = consume(HTTPGrammar.isDigit)
         guard !integerPart.isEmpty else { throw Broken() }
         guard consume(".") else {
             guard integerPart.utf8.count <= 15, let value = Int64(integerPart) else { throw Broken() }
             return .integer(isNegative ? -value : value)
         }
-        let fraction = consume(StructuredField.isDigit)
+        let fraction = consume(HTTPGrammar.isDigit)
         guard integerPart.utf8.count <= 12, (1...3).contains(fraction.utf8.count) else { throw Broken() }
         return .other
     }
@@ -143,9 +144,7 @@ struct StructuredField {
 
     private mutating func byteSequence() throws(Broken) -> Item {
         guard consume(":") else { throw Broken() }
-        var base64 = consume {
-            StructuredField.isLetter($0) || StructuredField.isDigit($0) || StructuredField.isOne(of: "+/", $0)
-        }
+        var base64 = consume { StructuredField.isLetter($0) || HTTPGrammar.isDigit($0) || StructuredField.isOne(of: "+/", $0) }
         base64 += consume { $0 == StructuredField.byte("=") }
         guard consume(":") else { throw Broken() }
         // Padding may be missing (section 4.2.7).
@@ -180,12 +179,8 @@ struct StructuredField {
     }
 
     private static func byte(_ character: Unicode.Scalar) -> UInt8 { UInt8(ascii: character) }
-    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
     private static func isLower(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte) }
     private static func isLetter(_ byte: UInt8) -> Bool { isLower(byte | 0x20) }
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        isLetter(byte) || isDigit(byte) || isOne(of: "!#$%&'*+-.^_`|~", byte)
-    }
 
     private static func isOne(of characters: StaticString, _ byte: UInt8) -> Bool {
         characters.withUTF8Buffer { $0.contains(byte) }

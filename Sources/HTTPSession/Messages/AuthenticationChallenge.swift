@@ -1,4 +1,5 @@
 internal import ByteComparison
+internal import Wire
 
 /// An authentication challenge of a server (401) or a proxy (407) (RFC 9110 section 11).
 public struct AuthenticationChallenge: Hashable, Sendable {
@@ -146,7 +147,7 @@ package enum AuthenticateField {
         }
 
         mutating func token() -> String? {
-            let word = remaining.prefix(while: Scanner.isTokenByte)
+            let word = remaining.prefix(while: HTTPGrammar.isTokenByte)
             guard !word.isEmpty else { return nil }
             remaining = remaining[word.endIndex...]
             return String(Substring(word))
@@ -154,7 +155,7 @@ package enum AuthenticateField {
 
         /// A single value instead of parameters, such as Negotiate's; `nil` unless the element ends behind it.
         mutating func token68() -> String? {
-            let word = remaining.prefix { Scanner.isTokenByte($0) || $0 == 0x2F }
+            let word = remaining.prefix { HTTPGrammar.isTokenByte($0) || $0 == 0x2F }
             let padded = remaining[word.endIndex...].prefix { $0 == 0x3D }
             let after = remaining[padded.endIndex...].drop { $0 == 0x20 || $0 == 0x09 }
             guard !word.isEmpty, after.isEmpty || after.first == 0x2C else { return nil }
@@ -177,14 +178,6 @@ package enum AuthenticateField {
                 }
             }
             return String(decoding: bytes, as: UTF8.self)
-        }
-
-        /// Whether the byte may occur in a token (RFC 9110 section 5.6.2).
-        private static func isTokenByte(_ byte: UInt8) -> Bool {
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-            default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-            }
         }
     }
 }

@@ -1,3 +1,5 @@
+internal import Wire
+
 /// A media type: `type/subtype` and its parameters (RFC 9110 section 8.3.1).
 public struct MediaType: Hashable, Sendable, CustomStringConvertible {
     /// The `type/subtype` in lower case, without parameters.
@@ -73,16 +75,7 @@ public struct MediaType: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Substring {
-    /// RFC 9110 section 5.6.2.
-    fileprivate var isToken: Bool {
-        !isEmpty
-            && utf8.allSatisfy { byte in
-                switch Unicode.Scalar(byte) {
-                case "\"", "(", ")", ",", "/", ":", ";", "<", "=", ">", "?", "@", "[", "\\", "]", "{", "}": false
-                default: byte > 0x20 && byte < 0x7F
-                }
-            }
-    }
+    fileprivate var isToken: Bool { HTTPGrammar.isToken(utf8) }
 
     fileprivate func trimmingSpaces() -> Substring {
         var bytes = utf8

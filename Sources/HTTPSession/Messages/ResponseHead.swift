@@ -1,5 +1,6 @@
 internal import Glibc
 public import HTTPTypes
+internal import Wire
 
 /// The status line and the fields of a response. They are stored as received and parsed on access, because most fields of most
 /// responses are never read.
@@ -90,16 +91,10 @@ public struct ResponseHead: Hashable, Sendable {
             let bytes = ResponseHead.withoutBlanks(value)
             reference =
                 String(validating: bytes, as: UTF8.self) == nil
-                ? ResponseHead.text(Array(bytes.flatMap(ResponseHead.percentEncoded))) : ResponseHead.text(value)
+                ? ResponseHead.text(Array(PercentEncoding.encode(bytes) { $0 >= 0x80 }.utf8)) : ResponseHead.text(value)
             return false
         }
         return reference
-    }
-
-    private static func percentEncoded(_ byte: UInt8) -> [UInt8] {
-        guard byte >= 0x80 else { return [byte] }
-        let digits = Array("0123456789ABCDEF".utf8)
-        return [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 0xF)]]
     }
 
     /// The field's values in order, one for each line. A value that is not UTF-8 is read as ISO 8859-1, as HTTP once defined it (RFC 9110 section

@@ -1,4 +1,5 @@
 package import FoundationEssentials
+internal import Wire
 
 /// A name and value of a query, made of nested parameters: `user[ids][]` and one value.
 package struct QueryPair: Hashable, Sendable {
@@ -15,12 +16,17 @@ package struct QueryPair: Hashable, Sendable {
 
     /// The escaped `name=value`. Brackets are escaped as `%5B%5D`.
     package var escaped: String {
-        let name = PercentEscaping.escape(name)
+        let name = QueryPair.escape(name.utf8)
         return switch value {
         case .none: name
-        case .text(let text): "\(name)=\(PercentEscaping.escape(text))"
-        case .bytes(let bytes): "\(name)=\(PercentEscaping.escape(bytes: bytes))"
+        case .text(let text): "\(name)=\(QueryPair.escape(text.utf8))"
+        case .bytes(let bytes): "\(name)=\(QueryPair.escape(bytes))"
         }
+    }
+
+    /// Escapes all bytes except the unreserved characters, `/` and `?` (RFC 3986 section 3.4).
+    package static func escape(_ bytes: some Collection<UInt8>) -> String {
+        PercentEncoding.encode(bytes) { !PercentEncoding.isUnreserved($0) && $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
     }
 }
 

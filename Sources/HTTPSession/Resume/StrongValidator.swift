@@ -1,5 +1,6 @@
 internal import ByteComparison
 internal import FoundationEssentials
+internal import Wire
 
 /// A strong validator, which distinguishes the versions of a resource so that bytes of two responses may be joined (RFC 9110
 /// section 8.8).
@@ -23,10 +24,11 @@ enum StrongValidator: Hashable, Sendable {
             self = validator
             return
         }
+        let now = Int(now.timeIntervalSince1970)
         guard let text = head.firstValue(of: "last-modified"), let validator = StrongValidator(lastModified: text),
             head.firstValue(of: "last-modified", isExactly: text) == true, let modified = HTTPDate.parse(text, now: now),
             let date = head.firstValue(of: "date").flatMap({ HTTPDate.parse($0, now: now) }),
-            date.timeIntervalSince(modified) >= 1
+            date - modified >= 1
         else { return nil }
         self = validator
     }

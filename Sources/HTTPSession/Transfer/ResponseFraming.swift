@@ -1,3 +1,5 @@
+internal import Wire
+
 /// The rule by which a response's body ends (RFC 9112 section 6.3).
 package enum ResponseFraming: Hashable, Sendable {
     case noBody
@@ -19,7 +21,12 @@ package enum ResponseFraming: Hashable, Sendable {
             throw ResponseFraming.refusal("a Content-Length, Transfer-Encoding or Content-Encoding line is malformed", head)
         }
         let length = head.contentLength
-        if case .unreadable(let reason) = length { throw ResponseFraming.refusal(reason, head) }
+        switch length {
+        case .malformed:
+            throw ResponseFraming.refusal("the Content-Length \(excerpt(of: head.malformedLength)) is no number of bytes", head)
+        case .conflicting: throw ResponseFraming.refusal("the response has several different Content-Length values", head)
+        case .absent, .bytes: break
+        }
         if head.isMultiplexed {
             self = .stream
         } else if head.isChunked {
@@ -45,7 +52,12 @@ extension ResponseHead {
             return count == 1
         }
         if count == 1, let length { return .bytes(length) }
-        return count == 0 ? .absent : ContentLength(values(of: "content-length"))
+        return count == 0 ? .absent : ContentLength(values(of: "content-length").map(\.utf8))
+    }
+
+    /// The first value of Content-Length that is no number of bytes.
+    fileprivate var malformedLength: String {
+        values(of: "content-length").first { ContentLength([$0.utf8]) == .malformed } ?? ""
     }
 
     /// Whether the response uses HTTP/2 or newer: `HTTP/2 200`.

@@ -1,5 +1,6 @@
 package import ByteComparison
 internal import Reachability
+internal import Wire
 
 /// The plan of one attempt at one transaction, complete so that an engine can carry it out without further decisions.
 package struct TransferPlan: Hashable, Sendable {
@@ -216,7 +217,7 @@ extension TransferPlan {
     /// Throws ``HTTPSessionError/Code/invalidRequest`` if the request line or a field contains a forbidden byte. The error names the
     /// field, never its value.
     package func checkHead() throws(HTTPSessionError) {
-        guard TransferPlan.isToken(method.utf8[...]) else { throw refusal("the method is not a token") }
+        guard HTTPGrammar.isToken(method.utf8) else { throw refusal("the method is not a token") }
         var address = url
         guard address.withUTF8({ $0.allSatisfy { $0 > 0x20 && $0 != 0x7F } }) else {
             throw refusal("the URL contains a space or a control character")
@@ -234,27 +235,16 @@ extension TransferPlan {
     private func check(_ line: String) throws(HTTPSessionError) {
         let bytes = line.utf8
         guard let end = bytes.firstIndex(where: { $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ";") }),
-            TransferPlan.isToken(bytes[..<end])
+            HTTPGrammar.isToken(bytes[..<end])
         else { throw refusal("a header line has no field name") }
         // A tab is whitespace in a value (RFC 9110 section 5.5).
-        guard bytes[end...].allSatisfy({ ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }) else {
+        guard bytes[end...].allSatisfy(HTTPGrammar.isValueByte) else {
             throw refusal("the value of \(line[..<end]) contains a line break, NUL or another control character")
         }
         // libcurl ignores text after `;`, and the session writes no such line.
         guard bytes[end] == UInt8(ascii: ":") || bytes.index(after: end) == bytes.endIndex else {
             throw refusal("a header line has no field name")
         }
-    }
-
-    private static func isToken(_ bytes: Substring.UTF8View) -> Bool {
-        !bytes.isEmpty
-            && bytes.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                case 0x21, 0x23...0x27, 0x2A, 0x2B, 0x2D, 0x2E, 0x5E...0x60, 0x7C, 0x7E: true
-                default: false
-                }
-            }
     }
 
     private func refusal(_ reason: String) -> HTTPSessionError { HTTPSessionError(.invalidRequest, reason) }

@@ -1,5 +1,6 @@
 internal import ContentCodings
 package import Expressions
+internal import Wire
 
 /// The response that a user expects.
 ///

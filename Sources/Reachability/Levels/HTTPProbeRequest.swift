@@ -1,3 +1,5 @@
+internal import Wire
+
 /// The request of an HTTP probe, validated at creation, so that no value can add a field or another request (RFC 9110 section 5.5).
 package struct HTTPProbeRequest: Hashable, Sendable {
     /// A field that the user adds.

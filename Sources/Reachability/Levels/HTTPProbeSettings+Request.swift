@@ -1,5 +1,6 @@
 package import ByteComparison
 internal import Expressions
+internal import Wire
 
 /// The checks of the settings' values.
 extension HTTPProbeSettings {

@@ -1,3 +1,5 @@
+package import Wire
+
 /// The facts of one HTTP exchange on which a verdict depends. Texts are shortened and have no control characters.
 package struct HTTPResponseFacts: Hashable, Sendable, Codable {
     /// The status code; `nil` if no complete head arrived.
@@ -21,7 +23,7 @@ package struct HTTPResponseFacts: Hashable, Sendable, Codable {
     /// The number of received bytes of the body, without the framing of chunks.
     package var bodyBytes: Int
     /// The reason why the response is invalid.
-    package var failure: HTTPExchangeFailure?
+    package var failure: HTTPResponseReader.Failure?
     /// The limit that ended the exchange, with or without a failure.
     package var limit: HTTPLimit?
     /// The bytes that are not HTTP, or the line that is invalid.
@@ -29,7 +31,7 @@ package struct HTTPResponseFacts: Hashable, Sendable, Codable {
 
     package init(
         status: Int? = nil, version: String? = nil, reason: String? = nil, location: String? = nil, contentType: String? = nil,
-        server: String? = nil, receivedBytes: Int = 0, bodyBytes: Int = 0, failure: HTTPExchangeFailure? = nil,
+        server: String? = nil, receivedBytes: Int = 0, bodyBytes: Int = 0, failure: HTTPResponseReader.Failure? = nil,
         limit: HTTPLimit? = nil, excerpt: String? = nil
     ) {
         self.status = status
@@ -46,39 +48,7 @@ package struct HTTPResponseFacts: Hashable, Sendable, Codable {
     }
 }
 
-/// The reason why a response is invalid (RFC 9112).
-package enum HTTPExchangeFailure: String, Hashable, Sendable, Codable, CaseIterable {
-    /// The server closed the connection before the first byte of a response.
-    case noResponse = "no-response"
-    /// The server answers with TLS.
-    case tls
-    /// The server answers with HTTP/2 frames (RFC 9113).
-    case http2
-    /// The first bytes are not HTTP.
-    case notHTTP = "not-http"
-    /// The status line has another version than HTTP/1.0 and HTTP/1.1.
-    case version
-    /// The status line is invalid (RFC 9112 section 4).
-    case statusLine = "status-line"
-    /// A field line is invalid (RFC 9112 section 5).
-    case field
-    /// Content-Length is invalid, or has several values (RFC 9112 section 6.3).
-    case length
-    /// Transfer-Encoding is invalid (RFC 9112 section 6.1).
-    case transferEncoding = "transfer-encoding"
-    /// The framing of a chunk is invalid (RFC 9112 section 7.1).
-    case chunk
-    /// The server changes the protocol (status 101), which was not requested.
-    case upgrade
-    /// The server closed the connection within the head.
-    case truncatedHead = "truncated-head"
-    /// The server closed the connection within the body.
-    case truncatedBody = "truncated-body"
-    /// The response exceeds the limit that the facts name.
-    case limit
-}
-
-/// The limits of a response and of a chain of redirects.
+/// The limits of a response (``HTTPResponseReader/Limits``) and of a chain of redirects.
 package enum HTTPLimit: String, Hashable, Sendable, Codable, CaseIterable {
     /// The bytes of all heads of a response, interim responses included.
     case head

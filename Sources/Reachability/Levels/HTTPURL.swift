@@ -1,3 +1,5 @@
+internal import Wire
+
 /// An absolute URL of http or https, as a probe requests it (RFC 9110 section 4.2). A fragment is removed.
 package struct HTTPURL: Hashable, Sendable {
     package enum Scheme: String, Hashable, Sendable, Codable {

@@ -1,4 +1,5 @@
 internal import ByteComparison
+internal import Wire
 
 /// The cookies that a server sets by its redirects (RFC 6265). Only the requests of the same probe to the same host have them.
 ///
@@ -17,7 +18,7 @@ struct ProbeCookies: Hashable, Sendable {
     private var cookies: [Cookie] = []
 
     /// Stores the cookies of a response.
-    mutating func store(from head: HTTPResponseHead) {
+    mutating func store(from head: HTTPResponseReader.Head) {
         for value in head.values(of: "set-cookie") {
             guard value.count <= Self.limit.bytes, value.allSatisfy({ HTTPGrammar.isValueByte($0) && $0 < 0x80 }) else {
                 continue

@@ -1,3 +1,5 @@
+internal import Wire
+
 /// The parts of a proxy that HTTP defines.
 extension ProbeProxy {
     /// The default port of curl's proxies.
@@ -42,31 +44,13 @@ extension ProbeProxy {
             return
         }
         let user = Substring(authority[..<sign]).split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        let parts = user.map(Self.decoded)
+        let parts = user.map { PercentEncoding.decode($0) }
         guard let name = parts[0], let password = parts.count > 1 ? parts[1] : "" else {
             throw .init("the user's name or the password has an invalid %")
         }
         let credentials = HTTPProbeRequest.Authorization.basic(user: name, password: password)
         if let problem = credentials.problem { throw .init(problem) }
         self.init(endpoint: endpoint, authorization: credentials.fieldValue, exceptionList: list)
-    }
-
-    /// Returns a text without its percent-encoding (RFC 3986 section 2.1); `nil` if it is invalid.
-    private static func decoded(_ text: Substring) -> String? {
-        var (bytes, rest) = ([UInt8](), text.utf8[...])
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            let digits = rest.prefix(2)
-            guard digits.count == 2, digits.first != UInt8(ascii: "+"), let value = UInt8(Substring(digits), radix: 16) else {
-                return nil
-            }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 
     /// The host and the port in sentences and in evidence.

@@ -1,3 +1,5 @@
+internal import Wire
+
 /// A request to a proxy to connect to a server (CONNECT, RFC 9110 section 9.3.6), and its answer.
 struct ProxyTunnel: Sendable {
     private let server: String

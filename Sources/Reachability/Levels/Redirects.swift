@@ -1,3 +1,5 @@
+package import Wire
+
 /// The redirects of one probe: whether the next one is followed, and where they led (RFC 9110 section 15.4).
 package struct Redirects: Hashable, Sendable, Codable {
     /// The decision about a response.
@@ -51,7 +53,7 @@ package struct Redirects: Hashable, Sendable, Codable {
     /// A response is the last one if it is no redirect, has no `Location`, or has a status that the expectation declares. `isVerified`:
     /// whether the certificate of the server that sent it is verified.
     package mutating func next(
-        after head: HTTPResponseHead, to request: HTTPProbeRequest, isVerified: Bool = false,
+        after head: HTTPResponseReader.Head, to request: HTTPProbeRequest, isVerified: Bool = false,
         expecting expectation: HTTPExpectation = HTTPExpectation()
     ) -> Step {
         guard [301, 302, 303, 307, 308].contains(head.status), let location = head.value(of: "location"),

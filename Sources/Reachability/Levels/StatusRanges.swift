@@ -1,3 +1,5 @@
+internal import Wire
+
 /// Status codes of HTTP, as a list of codes and ranges: `200-299,401`.
 package struct StatusRanges: Hashable, Sendable {
     /// The error for text that is no such list. The description is one line with the reason.

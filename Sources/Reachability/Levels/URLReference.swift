@@ -1,3 +1,5 @@
+internal import Wire
+
 /// A URI reference in its components (RFC 3986 section 4.1), without its fragment.
 ///
 /// As in common clients, characters that no URI has are percent-encoded in the path and the query.
@@ -28,15 +30,15 @@ package struct URLReference: Hashable, Sendable {
             rest = behind[end...]
         }
         if let mark = rest.utf8.firstIndex(of: UInt8(ascii: "?")) {
-            query = Self.escaped(rest[rest.utf8.index(after: mark)...].utf8)
+            query = PercentEncoding.encode(rest[rest.utf8.index(after: mark)...].utf8, where: Self.isEscaped)
             rest = rest[..<mark]
         }
-        path = Self.escaped(rest.utf8)
+        path = PercentEncoding.encode(rest.utf8, where: Self.isEscaped)
     }
 
     /// Divides the value of a `Location` field. Bytes that are not UTF-8 are percent-encoded as they are.
     init(bytes: ArraySlice<UInt8>) {
-        self.init(String(validating: bytes, as: UTF8.self) ?? Self.escaped(bytes))
+        self.init(String(validating: bytes, as: UTF8.self) ?? PercentEncoding.encode(bytes, where: Self.isEscaped))
     }
 
     /// Returns the reference resolved against a base (RFC 3986 section 5.2.2, strict). The base has a scheme and an authority, and its
@@ -87,20 +89,6 @@ package struct URLReference: Hashable, Sendable {
     }
 
     private static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
-
-    private static func escaped(_ bytes: some Collection<UInt8>) -> String {
-        guard bytes.contains(where: isEscaped) else { return String(decoding: bytes, as: UTF8.self) }
-        let digits = Array("0123456789ABCDEF".utf8)
-        var escaped: [UInt8] = []
-        for byte in bytes {
-            if isEscaped(byte) {
-                escaped += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            } else {
-                escaped.append(byte)
-            }
-        }
-        return String(decoding: escaped, as: UTF8.self)
-    }
 
     private static func isEscaped(_ byte: UInt8) -> Bool {
         switch byte {

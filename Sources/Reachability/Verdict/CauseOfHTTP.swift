@@ -1,3 +1,5 @@
+internal import Wire
+
 /// Determines the cause of an HTTP probe from its facts.
 ///
 /// | facts, the first row that applies | cause |
@@ -129,7 +131,7 @@ package struct CauseOfHTTP {
     }
 
     /// Returns what an invalid response is, as the end of a sentence about its sender.
-    static func phrase(_ failure: HTTPExchangeFailure, _ response: HTTPResponseFacts) -> String {
+    static func phrase(_ failure: HTTPResponseReader.Failure, _ response: HTTPResponseFacts) -> String {
         let excerpt = response.excerpt ?? ""
         return switch failure {
         case .noResponse: "closes the connection without a response"

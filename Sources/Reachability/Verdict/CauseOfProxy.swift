@@ -1,4 +1,5 @@
 internal import Certificates
+internal import Wire
 
 /// The causes of probes that a proxy prevents. The evidence `proxy` names it, and the server is not accused: no packet has reached it.
 enum CauseOfProxy {

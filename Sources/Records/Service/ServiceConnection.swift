@@ -3,6 +3,7 @@ import EventLoop
 import FoundationEssentials
 import Glibc
 import Reachability
+import Wire
 
 /// A connection to the Unix socket of a running service.
 package final class ServiceConnection {
@@ -123,19 +124,19 @@ package final class ServiceConnection {
     package func document(_ target: String, limits: DocumentLimits = .init()) throws(Failure) -> [UInt8] {
         setReceiveTimeout(limits.silence)
         try request(target)
-        var reader = ResponseReader()
+        var reader = ServiceResponse()
         var body: [UInt8] = []
         while !reader.isComplete {
             let bytes = try receive(within: limits.silence)
             guard !bytes.isEmpty else { break }
-            do throws(ResponseReader.Malformed) { body += try reader.append(bytes) } catch { throw malformed }
+            do throws(HTTPResponseReader.Failure) { body += try reader.append(bytes) } catch { throw malformed }
             guard body.count <= limits.size else {
                 throw Failure(ExitCode.inputOutput, "\(path): the answer is larger than \(limits.size >> 20) MiB")
             }
         }
         guard let status = reader.status else { throw malformed }
         guard status == 200 else { throw failure(status, body) }
-        guard reader.isCompleteAtEnd else {
+        guard reader.isCompleteAtEnd() else {
             throw Failure(ExitCode.inputOutput, "\(path): the service has closed the connection before the end of its answer")
         }
         return body

@@ -4,6 +4,7 @@ import FoundationEssentials
 import Glibc
 import Reachability
 import Records
+import Wire
 
 /// The options of `history` and `report`: the period, the target, the format and the source.
 struct HistoryOptions: ParsableArguments {

@@ -1,4 +1,5 @@
 import Console
+import Wire
 
 /// An address to which a page may lead: a path of this service with its query, or a URL of http or https.
 struct PageAddress: Hashable, Sendable {

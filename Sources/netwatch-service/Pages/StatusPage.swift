@@ -1,6 +1,7 @@
 import Console
 import Reachability
 import Records
+import Wire
 
 /// The status page: this machine, the incidents, and the targets, problems first.
 struct StatusPage: Sendable {

@@ -1,5 +1,7 @@
+import Glibc
 import NIOCore
 import NIOHTTP1
+import Wire
 
 /// The first handler of a connection after the HTTP codec: it checks requests, frames responses, and performs the steps of the
 /// ``ConnectionMachine``. Requests are passed on without content.
@@ -131,7 +133,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     private func send(_ problem: WebProblem, _ context: ChannelHandlerContext) {
         let json = problem.json
         var headers = HTTPHeaders(PageHeaders.all + problem.fields)
-        headers.add(name: "Date", value: HTTPDate.now)
+        headers.add(name: "Date", value: HTTPDate.format(time(nil)))
         headers.add(name: "Content-Length", value: "\(json.count)")
         headers.add(name: "Connection", value: "close")
         let status = HTTPResponseStatus(statusCode: problem.status)

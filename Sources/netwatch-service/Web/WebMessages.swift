@@ -1,5 +1,7 @@
+import Glibc
 import NIOCore
 import NIOHTTP1
+import Wire
 
 /// The parts of a response. The encoder of NIO also accepts parts of files, which are not `Sendable`.
 typealias WebResponsePart = HTTPPart<HTTPResponseHead, ByteBuffer>
@@ -49,7 +51,7 @@ struct WebResponse: Sendable {
         var headers = headers
         if case .bytes(let bytes) = body { headers.add(name: "Content-Length", value: "\(bytes.readableBytes)") }
         for (name, value) in PageHeaders.all where !headers.contains(name: name) { headers.add(name: name, value: value) }
-        headers.add(name: "Date", value: HTTPDate.now)
+        headers.add(name: "Date", value: HTTPDate.format(time(nil)))
         return HTTPResponseHead(version: .http1_1, status: HTTPResponseStatus(statusCode: status), headers: headers)
     }
 }

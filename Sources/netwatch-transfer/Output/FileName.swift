@@ -1,6 +1,7 @@
 import Console
 import FoundationEssentials
 import HTTPSession
+import Wire
 
 /// The default name of the file for a URL's resource.
 enum FileName {
@@ -13,7 +14,7 @@ enum FileName {
     static func of(_ url: URL) -> String {
         let path = url.path(percentEncoded: true)
         guard let last = path.split(separator: "/", omittingEmptySubsequences: false).last, !last.isEmpty else { return index }
-        return safe(PercentEscaping.unescape(String(last)) ?? String(last))
+        return safe(PercentEncoding.decode(last) ?? String(last))
     }
 
     /// Returns a safe form of a name that a server or a link suggests: one path component, not hidden, and no option of a

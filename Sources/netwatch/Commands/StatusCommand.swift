@@ -4,6 +4,7 @@ import FoundationEssentials
 import Glibc
 import Reachability
 import Records
+import Wire
 
 /// `netwatch status`: one settled snapshot.
 struct StatusCommand: ParsableCommand {

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Glibc
 import Reachability
 import Records
+import Wire
 
 /// `netwatch watch --connect`: the stream of a running service, so that many readers share one monitor.
 struct ServiceStream {
@@ -28,7 +29,7 @@ struct ServiceStream {
         let end = duration.map { Clock.now.advanced(by: $0).monotonicNanoseconds }
         let connection = try ServiceConnection(socket, environment)
         try connection.request(address)
-        var (response, events) = (ResponseReader(), EventStreamReader())
+        var (response, events) = (ServiceResponse(), EventStreamReader())
         let main = MainLoop(try MainLoop.makeWaker(), signals: signals)
         var lines = RecordLines(format: format, time: time)
         var (written, refusal): (Int, [UInt8]) = (-1, [])
@@ -52,7 +53,7 @@ struct ServiceStream {
             guard isReady else { continue }
             let bytes = try connection.receive()
             let body: [UInt8]
-            do throws(ResponseReader.Malformed) { body = try response.append(bytes) } catch { throw connection.malformed }
+            do throws(HTTPResponseReader.Failure) { body = try response.append(bytes) } catch { throw connection.malformed }
             if let status = response.status, status != 200 {
                 refusal += body
                 if response.isComplete || bytes.isEmpty { throw connection.failure(status, refusal) }

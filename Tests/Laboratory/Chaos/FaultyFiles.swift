@@ -2,6 +2,7 @@ import EventLoop
 import Foundation
 import HTTPSessionTestKit
 import Pacing
+import Wire
 
 /// A server of many files that cuts connections, changes its files, sends wrong ranges and pauses, by seeded random draws.
 final class FaultyFiles: Sendable {
@@ -130,8 +131,8 @@ final class FaultyFiles: Sendable {
         of file: File, _ request: ReceivedRequest, _ version: Int, _ size: Int64, lies: Bool
     ) -> StubResponse {
         let base = Manifest.base(file: file.number, version: version)
-        let date = HTTPDateText.at(784_111_777 + version * 10)
-        var fields: [(String, String)] = [("Date", HTTPDateText.at(784_200_000))]
+        let date = HTTPDate.format(784_111_777 + version * 10)
+        var fields: [(String, String)] = [("Date", HTTPDate.format(784_200_000))]
         var validator: String?
         switch file.behavior {
         case .tagged, .early, .unwell, .slow, .changing, .lying, .ignoring: validator = "\"\(file.number)-\(version)\""
@@ -151,16 +152,5 @@ final class FaultyFiles: Sendable {
             fields.append(("Content-Range", "bytes \(said)-\(size - 1)/\(size)"))
         }
         return fields.reduce(reply) { $0.field($1.0, $1.1) }
-    }
-}
-
-/// The IMF-fixdate (RFC 9110 section 5.6.7) of a time in seconds since 1970.
-enum HTTPDateText {
-    static func at(_ seconds: Int) -> String {
-        let formatter = DateFormatter()
-        formatter.locale = Locale(identifier: "en_US_POSIX")
-        formatter.timeZone = TimeZone(identifier: "GMT")
-        formatter.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-        return formatter.string(from: Date(timeIntervalSince1970: Double(seconds)))
     }
 }

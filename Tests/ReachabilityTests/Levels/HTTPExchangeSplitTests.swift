@@ -2,6 +2,7 @@ import Expectations
 import Glibc
 import Pacing
 import Testing
+import Wire
 
 @testable import Reachability
 
@@ -9,7 +10,7 @@ import Testing
 @Suite struct HTTPExchangeSplitTests {
     private struct Result: Equatable, CustomStringConvertible {
         var progress: HTTPExchange.Progress
-        var head: HTTPResponseHead?
+        var head: HTTPResponseReader.Head?
         var body: [UInt8]
         var facts: HTTPResponseFacts
 

@@ -1,5 +1,6 @@
 import Expectations
 import Testing
+import Wire
 
 @testable import Reachability
 
@@ -82,13 +83,14 @@ import Testing
     }
 
     @Test(arguments: [
-        ("HTTP/1.1  200 OK", HTTPExchangeFailure.statusLine), ("HTTP/1.1 20 OK", .statusLine), ("HTTP/1.1 2000 OK", .statusLine),
+        ("HTTP/1.1  200 OK", HTTPResponseReader.Failure.statusLine), ("HTTP/1.1 20 OK", .statusLine),
+        ("HTTP/1.1 2000 OK", .statusLine),
         ("HTTP/1.1 099 OK", .statusLine), ("HTTP/1.1 -20 OK", .statusLine), ("HTTP/1.1 2\u{0}0 OK", .statusLine),
         ("HTTP/1.1", .statusLine), ("HTTP/ 200", .statusLine), ("HTTP/2 200", .version), ("HTTP/3.0 200 OK", .version),
         ("HTTP/1.10 200 OK", .version), ("HTTP/0.9 200 OK", .version), ("http/1.1 200 OK", .notHTTP), ("HTTP", .notHTTP),
         ("", .notHTTP), ("ICY 200 OK", .notHTTP), ("SSH-2.0-OpenSSH_9.2p1", .notHTTP), ("220 mail ESMTP", .notHTTP),
     ])
-    func `an invalid status line is named`(line: String, failure: HTTPExchangeFailure) {
+    func `an invalid status line is named`(line: String, failure: HTTPResponseReader.Failure) {
         let exchange = received("\(line)\r\n\r\n", end: false)
         expectEqual(exchange.progress, .failed(failure))
         expectEqual(exchange.facts.excerpt, (line.isEmpty ? nil : line.replacing("\0", with: "\\x00")))
@@ -158,14 +160,14 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", HTTPExchangeFailure.noResponse), ("HT", .truncatedHead), ("SSH", .notHTTP),
+        ("", HTTPResponseReader.Failure.noResponse), ("HT", .truncatedHead), ("SSH", .notHTTP),
         ("HTTP/1.1 200 OK\r\nA: b\r\n", .truncatedHead),
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhell", .truncatedBody),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", .truncatedBody),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nab", .truncatedBody),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc", .truncatedBody),
     ])
-    func `a connection that ends too early is named`(text: String, failure: HTTPExchangeFailure) {
+    func `a connection that ends too early is named`(text: String, failure: HTTPResponseReader.Failure) {
         expectEqual(received(text).progress, .failed(failure))
     }
 

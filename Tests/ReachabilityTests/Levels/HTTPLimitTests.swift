@@ -1,5 +1,6 @@
 import Expectations
 import Testing
+import Wire
 
 @testable import Reachability
 

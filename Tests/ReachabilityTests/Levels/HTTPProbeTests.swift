@@ -1,6 +1,7 @@
 import Expectations
 import Expressions
 import Testing
+import Wire
 
 @testable import Reachability
 

@@ -1,13 +1,14 @@
 import Expectations
 import Testing
+import Wire
 
 @testable import Reachability
 
 @Suite struct RedirectsTests {
-    private func head(_ status: Int, _ location: String?) throws -> HTTPResponseHead {
-        var head = try HTTPResponseHead(statusLine: Array("HTTP/1.1 \(status) X".utf8)[...])
-        if let location { try head.add(fieldLine: Array("Location: \(location)".utf8)[...]) }
-        return head
+    private func head(_ status: Int, _ location: String?) throws -> HTTPResponseReader.Head {
+        var exchange = HTTPExchange(method: "HEAD")
+        exchange.receive(Array("HTTP/1.1 \(status) X\r\n\(location.map { "Location: \($0)\r\n" } ?? "")\r\n".utf8))
+        return try #require(exchange.head)
     }
 
     private func request(_ method: String = "GET", _ url: String = "https://a.example/") throws -> HTTPProbeRequest {
@@ -99,7 +100,7 @@ import Testing
         let first = try HTTPProbeRequest(url: HTTPURL("https://a.example/"))
         var redirects = Redirects(of: first)
         let answer = "HTTP/1.1 302 Found\r\nLocation: /\r\nSet-Cookie: a=1; Path=/; HttpOnly\r\nSet-Cookie: b=2; Secure\r\n\r\n"
-        func head(_ text: String) throws -> HTTPResponseHead {
+        func head(_ text: String) throws -> HTTPResponseReader.Head {
             var exchange = HTTPExchange(method: "GET", keepsBody: false)
             exchange.receive(Array(text.utf8))
             return try #require(exchange.head)

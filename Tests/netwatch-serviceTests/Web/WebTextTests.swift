@@ -5,14 +5,6 @@ import Testing
 @testable import netwatch_service
 
 @Suite struct WebTextTests {
-    @Test(arguments: [
-        (0, "Thu, 01 Jan 1970 00:00:00 GMT"), (784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT"),
-        (951_782_400, "Tue, 29 Feb 2000 00:00:00 GMT"), (Int.max, "Thu, 01 Jan 1970 00:00:00 GMT"),
-    ])
-    func `a date has the form of RFC 9110`(seconds: Int, text: String) {
-        expectEqual(HTTPDate.text(seconds), text)
-    }
-
     @Test(arguments: WebProblem.Kind.allCases) func `an error is a document with escaped text`(kind: WebProblem.Kind) throws {
         let hostile = "\"</script>\u{0}\u{202e}\n\\"
         let problem = WebProblem(kind, hostile)

@@ -1,6 +1,6 @@
 /// Assembles heads from the lines that libcurl delivers (`CURLOPT_HEADERFUNCTION`): the heads of interim responses, of a proxy's response to CONNECT
 /// and of final responses. It also counts the trailer section.
-struct HeadReader {
+struct HeadAssembler {
     /// The maximum size of one head and of the trailer section, in bytes.
     static let maximumSize = 256 << 10
 
@@ -33,11 +33,11 @@ struct HeadReader {
     /// - Returns: The head that ends with the line.
     mutating func add(_ line: UnsafeRawBufferPointer) throws(HTTPSessionError) -> ResponseHead? {
         if isComplete { return nil }
-        guard bytes.count + line.count <= HeadReader.maximumSize else {
-            throw HTTPSessionError(.badServerResponse, "the response's head is longer than \(HeadReader.maximumSize) bytes")
+        guard bytes.count + line.count <= HeadAssembler.maximumSize else {
+            throw HTTPSessionError(.badServerResponse, "the response's head is longer than \(HeadAssembler.maximumSize) bytes")
         }
         if let first = line.first, first == 0x20 || first == 0x09 {
-            guard lastLine > 0 else { throw HeadReader.continuationOfNothing }
+            guard lastLine > 0 else { throw HeadAssembler.continuationOfNothing }
             unfold()
         } else {
             lastLine = bytes.count
@@ -66,8 +66,8 @@ struct HeadReader {
     /// Skips a trailer field (RFC 9110 section 6.5), also one that looks like another head, and limits the size of the trailer section.
     mutating func skipTrailer(_ line: UnsafeRawBufferPointer) throws(HTTPSessionError) {
         trailerSize += line.count
-        guard trailerSize <= HeadReader.maximumSize else {
-            throw HTTPSessionError(.badServerResponse, "the trailers are longer than \(HeadReader.maximumSize) bytes")
+        guard trailerSize <= HeadAssembler.maximumSize else {
+            throw HTTPSessionError(.badServerResponse, "the trailers are longer than \(HeadAssembler.maximumSize) bytes")
         }
     }
 }

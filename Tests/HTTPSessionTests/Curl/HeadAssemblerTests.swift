@@ -3,10 +3,10 @@ import Testing
 
 @testable import HTTPSession
 
-struct HeadReaderTests {
+struct HeadAssemblerTests {
     /// The result of reading the lines in order: `*` if a head begins, the status of a complete head, `!` for an error.
     private func read(_ lines: [String]) -> String {
-        var (reader, result) = (HeadReader(), "")
+        var (reader, result) = (HeadAssembler(), "")
         for line in lines {
             Array(line.utf8).withUnsafeBytes { line in
                 if reader.begins(with: line) { result += "*" }
@@ -28,7 +28,7 @@ struct HeadReaderTests {
 
     /// The head of these lines.
     private func head(_ lines: String...) throws -> ResponseHead {
-        var reader = HeadReader()
+        var reader = HeadAssembler()
         var head: ResponseHead?
         for line in lines + [""] {
             try Array((line + "\r\n").utf8).withUnsafeBytes { line in
@@ -58,7 +58,7 @@ struct HeadReaderTests {
     func `a response whose framing or coding continues in the next line is refused`(_ name: String) throws {
         for lines in [["\(name): ", " 5"], ["\(name) : 5"], ["\(name): gzip,", "\tchunked", " x"]] {
             let text = (["HTTP/1.1 200 X"] + lines + ["A: b"])
-            var reader = HeadReader()
+            var reader = HeadAssembler()
             var head: ResponseHead?
             for line in text + [""] {
                 try Array((line + "\r\n").utf8).withUnsafeBytes { line in
@@ -83,7 +83,7 @@ struct HeadReaderTests {
     @Test func `the size of response heads and trailers is limited`() {
         let line = "A: " + String(repeating: "b", count: 65_531) + "\r\n"
         expectEqual(read(["HTTP/1.1 200 OK\r\n", line, line, line, line]), "*!")
-        var reader = HeadReader()
+        var reader = HeadAssembler()
         Array(line.utf8).withUnsafeBytes { line in
             for number in 1...4 { #expect(throws: Never.self, "\(number)") { try reader.skipTrailer(line) } }
             #expect(throws: HTTPSessionError.self) { try reader.skipTrailer(line) }

@@ -1,9 +1,9 @@
-internal import FoundationEssentials
 internal import Pacing
 
-/// The date format of HTTP (RFC 9110 section 5.6.7).
-enum HTTPDate {
+/// The date format of HTTP (RFC 9110 section 5.6.7), as seconds since 1970.
+package enum HTTPDate {
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 
     /// Parses the three forms that a recipient must accept. `now` decides the century of a two-digit year.
     ///
@@ -12,7 +12,7 @@ enum HTTPDate {
     /// Sunday, 06-Nov-94 08:49:37 GMT    RFC 850
     /// Sun Nov  6 08:49:37 1994          asctime
     /// ```
-    static func parse(_ text: String, now: Date) -> Date? {
+    package static func parse(_ text: String, now: Int) -> Int? {
         let words = text.split { $0 == " " || $0 == "\t" }
         let parts: (day: Substring, month: Substring, year: Substring, time: Substring)
         switch words.count {
@@ -29,20 +29,18 @@ enum HTTPDate {
             let year = year(parts.year, now: now), time.count == 3, let hour = time[0], hour < 24, let minute = time[1],
             minute < 60, let second = time[2], second <= 60
         else { return nil }
-        let days = daysSinceEpoch(year: year, month: month + 1, day: day)
-        return Date(timeIntervalSince1970: Double(days * 86_400 + hour * 3_600 + minute * 60 + second))
+        return daysSinceEpoch(year: year, month: month + 1, day: day) * 86_400 + hour * 3_600 + minute * 60 + second
     }
 
     /// Whether a text is an IMF-fixdate exactly as a sender generates it: an existing day, its own day name, one spelling.
-    static func isCanonical(_ text: String) -> Bool {
+    package static func isCanonical(_ text: String) -> Bool {
         // A year of four digits needs no guess of its century.
-        guard text.utf8.count == 29, let date = parse(text, now: Date(timeIntervalSince1970: 0)) else { return false }
+        guard text.utf8.count == 29, let date = parse(text, now: 0) else { return false }
         return format(date) == text
     }
 
-    /// The IMF-fixdate of a time, without fractions of a second.
-    static func format(_ date: Date) -> String {
-        let seconds = Int(date.timeIntervalSince1970.rounded(.down))
+    /// The IMF-fixdate of a time.
+    package static func format(_ seconds: Int) -> String {
         let (days, second) = seconds.floorDivided(by: 86_400)
         // Hinnant's algorithm, as in `daysSinceEpoch`: years begin in March.
         let shifted = days + 719_468
@@ -64,13 +62,11 @@ enum HTTPDate {
         return "\(weekday), \(day) \(months[month - 1]) \(padded(year, 4)) \(time) GMT"
     }
 
-    private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-
     /// Interprets a year. A two-digit year more than 50 years ahead belongs to the previous century.
-    private static func year(_ text: Substring, now: Date) -> Int? {
+    private static func year(_ text: Substring, now: Int) -> Int? {
         guard let value = number(text) else { return nil }
         guard text.count == 2 else { return text.count == 4 ? value : nil }
-        let present = 1970 + Int(now.timeIntervalSince1970 / 31_556_952)
+        let present = 1970 + now / 31_556_952
         let year = present - present % 100 + value
         return year > present + 50 ? year - 100 : year
     }
@@ -81,7 +77,7 @@ enum HTTPDate {
 
     /// The days since 1970 in the proleptic Gregorian calendar, counted in years that begin in March (Hinnant: "chrono-Compatible
     /// Low-Level Date Algorithms").
-    static func daysSinceEpoch(year: Int, month: Int, day: Int) -> Int {
+    package static func daysSinceEpoch(year: Int, month: Int, day: Int) -> Int {
         let shifted = month > 2 ? year : year - 1
         let (era, yearOfEra) = (shifted / 400, shifted % 400)
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1

@@ -1,21 +1,23 @@
-/// The value of `Content-Length` (RFC 9110 section 8.6) in all field lines of a response.
-enum ContentLength: Hashable, Sendable {
+/// The value of `Content-Length` (RFC 9110 section 8.6) in all field lines of a message.
+package enum ContentLength: Hashable, Sendable {
     case absent
     case bytes(Int64)
-    /// The value is not a number of bytes from 0 to 2^63 - 1, or there are several different ones (RFC 9112 section 6.3, rule 5).
-    case unreadable(String)
+    /// A value is not a number of bytes from 0 to 2^63 - 1.
+    case malformed
+    /// There are several different values (RFC 9112 section 6.3, rule 5).
+    case conflicting
 
     /// Parses the values of all field lines. Equal values count once, in one line or in several.
-    init(_ values: [String]) {
+    package init(_ values: some Sequence<some Collection<UInt8>>) {
         var length: Int64?
         for value in values {
-            for element in value.split(separator: ",", omittingEmptySubsequences: false) {
-                guard let number = ContentLength.number(element.utf8) else {
-                    self = .unreadable("the Content-Length \(excerpt(of: value)) is no number of bytes")
+            for element in value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {
+                guard let number = ContentLength.number(element) else {
+                    self = .malformed
                     return
                 }
                 guard length == nil || length == number else {
-                    self = .unreadable("the response has several different Content-Length values")
+                    self = .conflicting
                     return
                 }
                 length = number
@@ -25,7 +27,7 @@ enum ContentLength: Hashable, Sendable {
     }
 
     /// The number that an element consists of; `nil` for anything but digits with whitespace around them.
-    static func number(_ element: some Sequence<UInt8>) -> Int64? {
+    @inlinable package static func number(_ element: some Sequence<UInt8>) -> Int64? {
         var (number, hasDigits, hasEnded) = (Int64(0), false, false)
         for byte in element {
             switch byte {
