@@ -105,7 +105,7 @@ let package = Package(
         // A transport without a socket, and servers that misbehave, for the tests of this package and of its users.
         .target(
             name: "HTTPSessionTestKit",
-            dependencies: ["HTTPSession", "Reachability", "Certificates", "CLinux", "COpenSSL", "EventLoop"]),
+            dependencies: ["HTTPSession", "Reachability", "Certificates", "CLinux", "COpenSSL", "CZlib", "EventLoop"]),
         // The console code that both programs share: streams, signals, arguments, durations, JSON.
         .target(
             name: "Console",
@@ -144,7 +144,8 @@ let package = Package(
         .executableTarget(
             name: "netwatch-service",
             dependencies: [
-                "ByteComparison", "CheckedDatabase", "CLinux", "Console", "EventLoop", "Pacing", "Reachability", "Records", "Wire",
+                "ByteComparison", "CheckedDatabase", "CLinux", "Console", "EventLoop", "Pacing", "Reachability", "Records",
+                "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -170,6 +171,11 @@ let package = Package(
         .target(name: "Expectations", dependencies: ["NetworkLab"], path: "Tests/Expectations"),
         // Test hosts that are network namespaces; it contains no tests. The laboratory uses it too, in release builds, which have no Testing.
         .target(name: "NetworkLab", dependencies: ["CLinux", "EventLoop"], path: "Tests/NetworkLab"),
+        // A proxy, an upload server and a silent name server, made of the parts of HTTPSessionTestKit; it contains no tests.
+        .target(
+            name: "TestServers",
+            dependencies: ["HTTPSessionTestKit", "HTTPSession", "Reachability", "Certificates", "COpenSSL", "EventLoop"],
+            path: "Tests/TestServers"),
         // Certificates with any fault, created in memory; it contains no tests.
         .target(name: "MemoryCertificates", dependencies: ["Certificates", "COpenSSL"], path: "Tests/MemoryCertificates"),
         // The faults whose verdicts are known, each in a network of its own; it contains no tests.
@@ -181,7 +187,8 @@ let package = Package(
         .executableTarget(
             name: "laboratory",
             dependencies: [
-                "FaultLaboratory", "HTTPSession", "HTTPSessionJournal", "HTTPSessionTestKit", "Reachability", "NetworkLab",
+                "FaultLaboratory", "HTTPSession", "HTTPSessionJournal", "HTTPSessionTestKit", "TestServers", "Reachability",
+                "NetworkLab",
                 "EventLoop",
                 "Pacing", "Wire", .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
@@ -208,7 +215,8 @@ let package = Package(
         .testTarget(
             name: "HTTPSessionTests",
             dependencies: [
-                "HTTPSession", "HTTPSessionFoundation", "HTTPSessionCompatibility", "HTTPSessionTestKit", "Certificates",
+                "HTTPSession", "HTTPSessionFoundation", "HTTPSessionCompatibility", "HTTPSessionTestKit", "TestServers",
+                "Certificates",
                 "ContentCodings", "EventLoop", "InternationalNames", "MemoryCertificates",
                 "Pacing", "NetworkLab",
                 "CLinux", "COpenSSL", "CCurl", "Wire",
@@ -221,7 +229,8 @@ let package = Package(
         .testTarget(
             name: "HTTPSessionJournalTests",
             dependencies: [
-                "HTTPSessionJournal", "HTTPSession", "HTTPSessionTestKit", "EventLoop", "Pacing", "NetworkLab", "CLinux",
+                "HTTPSessionJournal", "HTTPSession", "HTTPSessionTestKit", "TestServers", "EventLoop", "Pacing", "NetworkLab",
+                "CLinux",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ]
@@ -229,7 +238,8 @@ let package = Package(
         .testTarget(
             name: "HTTPSessionTestKitTests",
             dependencies: [
-                "HTTPSessionTestKit", "HTTPSession", "ReachabilityTestKit", "Reachability", "Certificates", "NetworkLab",
+                "HTTPSessionTestKit", "TestServers", "HTTPSession", "ReachabilityTestKit", "Reachability", "Certificates",
+                "NetworkLab",
                 "CLinux",
                 "COpenSSL",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -238,18 +248,22 @@ let package = Package(
         .target(name: "RecordSamples", dependencies: ["Reachability", "Records"], path: "Tests/RecordSamples"),
         .testTarget(
             name: "RecordsTests",
-            dependencies: ["Records", "RecordSamples", "Console", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux", "Wire"]),
+            dependencies: [
+                "Records", "RecordSamples", "Console", "Reachability", "EventLoop", "Pacing", "NetworkLab", "CLinux", "Wire",
+            ]),
         .testTarget(
             name: "netwatchTests",
             dependencies: [
-                "netwatch", "Records", "RecordSamples", "Console", "HTTPSessionTestKit", "Reachability", "EventLoop", "Pacing",
+                "netwatch", "Records", "RecordSamples", "Console", "HTTPSessionTestKit", "TestServers", "Reachability",
+                "EventLoop", "Pacing",
                 "MemoryCertificates", "NetworkLab", "CLinux",
             ]
         ),
         .testTarget(
             name: "netwatch-transferTests",
             dependencies: [
-                "netwatch-transfer", "netwatch", "Console", "HTTPSession", "HTTPSessionTestKit", "Reachability", "EventLoop",
+                "netwatch-transfer", "netwatch", "Console", "HTTPSession", "HTTPSessionTestKit", "TestServers", "Reachability",
+                "EventLoop",
                 "Pacing", "NetworkLab", "CLinux",
             ]
         ),
@@ -318,7 +332,7 @@ if let names = Context.environment["NETWATCH_TARGETS"], !names.isEmpty {
 if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
     let parsers: [String: [String]] = [
         "Reachability": [
-            "Probe/DNSQuestion.swift", "Probe/DNSSockets.swift", "Probe/ErrorQueue.swift", "Probe/SocketAddress.swift", "Names",
+            "Probe/DNSQuestion.swift", "Probe/DNSSockets.swift", "Probe/ErrorQueue.swift", "Names",
             "Interfaces", "Evidence", "Levels", "Kernel", "Status", "Verdict/CauseOfHTTP.swift",
             "Verdict/SystemErrorNumber.swift",
         ],

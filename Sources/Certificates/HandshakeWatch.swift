@@ -107,6 +107,16 @@ package final class HandshakeWatch: Sendable {
         return sets == 1
     }
 
+    /// Whether an SSL_CTX allows versions up to TLS 1.3, and not any version.
+    package static func isLimitedToTLS13(_ context: OpaquePointer) -> Bool {
+        netwatch_ssl_ctx_maximum_version(context) == Int(TLS1_3_VERSION)
+    }
+
+    /// Whether the handshake of an SSL has ended with a trusted peer.
+    package static func hasTrustedPeer(_ ssl: OpaquePointer) -> Bool {
+        SSL_get0_peer_certificate(ssl) != nil && SSL_get_verify_result(ssl) == Int(X509_V_OK)
+    }
+
     // MARK: OpenSSL's callbacks
 
     /// Removes a TLS session that was created with another policy, host, identity or decision. This happens before the first

@@ -1,3 +1,5 @@
+internal import COpenSSL
+
 /// The facts of one TLS handshake, complete or not.
 ///
 /// Recordings keep them, so that a replay judges the handshake again.
@@ -142,6 +144,15 @@ package struct TLSAlert: Hashable, Sendable, Codable {
         self.number = number
         self.text = text
         self.isFatal = isFatal
+    }
+
+    /// Returns the text of a description: OpenSSL's own, or that of RFC 8446 section 6.2 if OpenSSL 3.0 has none.
+    package static func text(of description: Int32) -> String {
+        switch description {
+        case 109: "missing extension"
+        case 116: "certificate required"
+        default: SSL_alert_desc_string_long(description).map { String(cString: $0) } ?? "alert \(description)"
+        }
     }
 }
 

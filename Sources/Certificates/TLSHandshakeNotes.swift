@@ -115,6 +115,6 @@ extension TLSHandshakeFacts {
         // TLS 1.3 ignores the level (RFC 8446 section 6); 90 is user_canceled.
         let isFatal = level == SSL3_AL_FATAL || isTLS13 && description != 90
         guard isFatal || alert?.isFatal != true else { return }
-        alert = TLSAlert(number: description, text: TLSContext.text(ofAlert: description), isFatal: isFatal)
+        alert = TLSAlert(number: description, text: TLSAlert.text(of: description), isFatal: isFatal)
     }
 }

@@ -1,9 +1,9 @@
 import COpenSSL
-import EventLoop
+package import EventLoop
 import Glibc
 
 /// Why a connection's thread ends its work.
-enum ChannelEnd: Error {
+package enum ChannelEnd: Error {
     /// The server stops.
     case stopped
     /// The client has closed or reset the connection, or has broken the protocol.
@@ -12,7 +12,7 @@ enum ChannelEnd: Error {
 
 /// One connection, plain or encrypted, as its one thread uses it: calls block, until the server stops.
 // Not Sendable: it belongs to its thread.
-final class Channel {
+package final class Channel {
     private let socket: Descriptor
     private let stop: Waker
     private var tls: OpaquePointer?
@@ -21,7 +21,7 @@ final class Channel {
     /// - Parameters:
     ///   - socket: a connected socket that does not block.
     ///   - stop: a descriptor that becomes readable when the server stops.
-    init(_ socket: Descriptor, stop: Waker) {
+    package init(_ socket: Descriptor, stop: Waker) {
         self.socket = socket
         self.stop = stop
         var on: Int32 = 1
@@ -37,12 +37,12 @@ final class Channel {
 
     /// Waits until the socket is ready for `events` (of poll(2)); false when CLOCK_MONOTONIC reached `deadline` first.
     @discardableResult
-    func awaitReadiness(_ events: Int32, until deadline: Int64? = nil) throws(ChannelEnd) -> Bool {
+    package func awaitReadiness(_ events: Int32, until deadline: Int64? = nil) throws(ChannelEnd) -> Bool {
         try poll(events, extra: -1, until: deadline).socket
     }
 
     /// Waits without sending. Throws early if the client closes the connection.
-    func wait(_ wait: StubResponse.Wait) throws(ChannelEnd) {
+    package func wait(_ wait: StubResponse.Wait) throws(ChannelEnd) {
         switch wait {
         case .delay(let duration): try self.wait(until: MonotonicClock.now() + duration.nanoseconds)
         case .gate(let gate): try hold(until: nil, gate: gate)
@@ -51,18 +51,18 @@ final class Channel {
     }
 
     /// Waits until CLOCK_MONOTONIC reaches a moment.
-    func wait(until deadline: Int64) throws(ChannelEnd) {
+    package func wait(until deadline: Int64) throws(ChannelEnd) {
         try hold(until: deadline, gate: nil)
     }
 
     /// Waits for the next bytes of the client, or for the gate; `true` if the gate was first.
-    func awaitBytes(or gate: Gate?) throws(ChannelEnd) -> Bool {
+    package func awaitBytes(or gate: Gate?) throws(ChannelEnd) -> Bool {
         if let tls, SSL_has_pending(tls) == 1 { return false }
         return try poll(POLLIN, extra: gate?.descriptor ?? -1, until: nil).extra
     }
 
     /// Waits until this side (unless it has ended) or the other side has bytes to read.
-    func awaitEither(_ other: Channel, isClientOpen: Bool) throws(ChannelEnd) -> (own: Bool, other: Bool) {
+    package func awaitEither(_ other: Channel, isClientOpen: Bool) throws(ChannelEnd) -> (own: Bool, other: Bool) {
         if isClientOpen, let tls, SSL_has_pending(tls) == 1 { return (true, false) }
         let ready = try poll(isClientOpen ? POLLIN : 0, extra: other.socket.number, until: nil)
         if ready.socket && !isClientOpen { throw .clientLeft }
@@ -98,12 +98,12 @@ final class Channel {
     // MARK: TLS
 
     /// Performs the server's side of the TLS handshake.
-    func handshake(_ context: TLSContext) throws(ChannelEnd) -> ReceivedRequest.TLSDetails {
+    package func handshake(_ context: TLSServerContext) throws(ChannelEnd) -> ReceivedRequest.TLSDetails {
         guard let tls = SSL_new(context.pointer) else { throw .clientLeft }
         self.tls = tls
         SSL_set_fd(tls, socket.number)
         while case let code = SSL_accept(tls), code != 1 { try awaitTLS(code) }
-        return TLSContext.details(of: tls)
+        return TLSServerContext.details(of: tls)
     }
 
     /// Waits until the socket is ready as OpenSSL wants it, before the call is repeated.
@@ -122,7 +122,7 @@ final class Channel {
     // MARK: Bytes
 
     /// The next bytes, at most 64 KiB; empty when the client has ended its side.
-    func read() throws(ChannelEnd) -> [UInt8] {
+    package func read() throws(ChannelEnd) -> [UInt8] {
         var buffer = [UInt8](repeating: 0, count: 65536)
         while true {
             if let tls {
@@ -140,7 +140,7 @@ final class Channel {
     }
 
     /// Sends all of the bytes.
-    func write(_ bytes: some Sequence<UInt8>) throws(ChannelEnd) {
+    package func write(_ bytes: some Sequence<UInt8>) throws(ChannelEnd) {
         var rest = Array(bytes)[...]
         while !rest.isEmpty {
             if let tls {
@@ -154,7 +154,7 @@ final class Channel {
     }
 
     /// Sends the UTF-8 of a text.
-    func write(_ text: String) throws(ChannelEnd) {
+    package func write(_ text: String) throws(ChannelEnd) {
         try write(text.utf8)
     }
 
@@ -168,7 +168,7 @@ final class Channel {
 
     /// The written bytes that have not been transmitted, and those that the other side's kernel has not acknowledged, which include them.
     /// It works after the end of the connection too.
-    var pendingBytes: (untransmitted: Int64, unacknowledged: Int64) {
+    package var pendingBytes: (untransmitted: Int64, unacknowledged: Int64) {
         func count(_ request: UInt) -> Int64 {
             var count: Int32 = 0
             return ioctl(socket.number, request, &count) == 0 ? Int64(count) : 0
@@ -180,7 +180,7 @@ final class Channel {
     // MARK: The end
 
     /// Ends the connection. The descriptor closes with the channel.
-    func end(_ ending: StubResponse.Ending) {
+    package func end(_ ending: StubResponse.Ending) {
         if ending == .reset {
             // The last close then sends RST (socket(7)).
             var option = linger(l_onoff: 1, l_linger: 0)
@@ -193,7 +193,7 @@ final class Channel {
     }
 
     /// Sends FIN and continues to read.
-    func endWriting() {
+    package func endWriting() {
         shutdown(socket.number, Int32(SHUT_WR))
     }
 

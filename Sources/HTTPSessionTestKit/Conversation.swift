@@ -2,7 +2,7 @@
 struct Conversation {
     let number: Int
     let channel: Channel
-    let tls: TLSContext?
+    let tls: TLSServerContext?
     let options: TestServer.Options
     let log: ServerLog<TestServer.Seen>
     let reply: @Sendable (ReceivedRequest) -> StubResponse

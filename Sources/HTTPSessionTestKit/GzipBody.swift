@@ -1,3 +1,5 @@
+import CZlib
+
 extension StubBody {
     /// Returns a gzip member (RFC 1952) with these bytes in stored blocks.
     public static func gzip(_ bytes: some Sequence<UInt8>) -> StubBody {
@@ -136,28 +138,16 @@ private enum GzipMember {
 
 /// The checksum of gzip (RFC 1952 section 8).
 private enum CRC32 {
-    static func of(_ bytes: [UInt8]) -> UInt32 {
-        ~bytes.reduce(~0) { state, byte in step(state ^ UInt32(byte)) }
-    }
+    static func of(_ bytes: [UInt8]) -> UInt32 { UInt32(truncatingIfNeeded: crc32_z(0, bytes, bytes.count)) }
 
-    /// The checksum of zeros without making them: a step is linear over the bits of the state, so 2^n steps are a matrix.
+    /// The checksum of zeros without making them: those of two parts combine to that of the whole, and each part here is twice the one before.
     static func ofZeros(_ count: UInt64) -> UInt32 {
-        var columns = (0..<32).map { step(1 << $0) }
-        var state: UInt32 = ~0
-        var left = count
+        var (checksum, part, length, left) = (UInt(0), UInt(of([0])), 1, count)
         while left > 0 {
-            if left & 1 == 1 { state = product(columns, state) }
-            columns = columns.map { product(columns, $0) }
+            if left & 1 == 1 { checksum = crc32_combine(checksum, part, length) }
             left >>= 1
+            if left > 0 { (part, length) = (crc32_combine(part, part, length), length << 1) }
         }
-        return ~state
-    }
-
-    private static func step(_ state: UInt32) -> UInt32 {
-        (0..<8).reduce(state) { state, _ in state & 1 == 1 ? state >> 1 ^ 0xEDB8_8320 : state >> 1 }
-    }
-
-    private static func product(_ columns: [UInt32], _ vector: UInt32) -> UInt32 {
-        (0..<32).reduce(0) { sum, bit in vector >> bit & 1 == 1 ? sum ^ columns[bit] : sum }
+        return UInt32(truncatingIfNeeded: checksum)
     }
 }

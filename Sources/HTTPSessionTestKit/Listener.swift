@@ -1,18 +1,18 @@
-import EventLoop
+package import EventLoop
 import Glibc
 
 /// Accepts connections and gives each a thread. When it has stopped, all threads have ended.
-final class Listener: Sendable {
+package final class Listener: Sendable {
     /// The work of a connection's thread. The connection closes when it returns, or before.
-    typealias Conversation = @Sendable (_ socket: Descriptor, _ stop: Waker) -> Void
+    package typealias Conversation = @Sendable (_ socket: Descriptor, _ stop: Waker) -> Void
 
     /// The port of an IP address; 0 for a Unix domain socket.
-    let port: UInt16
+    package let port: UInt16
     private let stop: Waker
     private let thread: LoopThread
 
     /// - Throws: ``TestServerError``.
-    init(
+    package init(
         at address: ListeningAddress, namespace: String?, maximumConnections: Int, receiveBuffer: Int?,
         conversation: @escaping Conversation
     ) throws {
@@ -25,7 +25,9 @@ final class Listener: Sendable {
                 let socket: Descriptor
                 do {
                     socket = try Descriptor.listening(at: address, receiveBuffer: receiveBuffer)
-                    let port = try SocketAddress(of: socket.number).port
+                    guard let port = SocketAddress(of: socket.number)?.port else {
+                        throw TestServerError("getsockname", errno: errno)
+                    }
                     bound.withLock { $0 = .success(port) }
                 } catch {
                     let failure = TestServerError(error)
@@ -53,7 +55,7 @@ final class Listener: Sendable {
     deinit { end() }
 
     /// Ends all threads and waits for them. A second call does nothing.
-    func end() {
+    package func end() {
         stop.wake()
         thread.join()
     }

@@ -31,11 +31,11 @@ public struct ReceivedRequest: Hashable, Sendable {
     /// The parameters of the TLS connection; `nil` without TLS.
     public let tls: TLSDetails?
     /// The decoded body, up to ``TestServer/Options/recordedBodyBytes`` or ``ScriptedTransport/recordedBodyBytes``.
-    public internal(set) var body: [UInt8]
+    public package(set) var body: [UInt8]
     /// The length of the complete decoded body, in bytes.
-    public internal(set) var bodyLength: Int64
+    public package(set) var bodyLength: Int64
     /// The trailer fields of a chunked body.
-    public internal(set) var trailers: [HeaderField]
+    public package(set) var trailers: [HeaderField]
 
     /// The parameters that a TLS handshake has negotiated.
     public struct TLSDetails: Hashable, Sendable {

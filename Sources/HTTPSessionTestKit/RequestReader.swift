@@ -1,65 +1,65 @@
 /// Reads requests from a connection (RFC 9112).
 // Not Sendable: it belongs to the connection's thread.
-final class RequestReader {
+package final class RequestReader {
     /// A request line and field lines.
-    struct Head {
-        var method: String
-        var target: String
-        var version: String
-        var fields: [HeaderField]
+    package struct Head {
+        package var method: String
+        package var target: String
+        package var version: String
+        package var fields: [HeaderField]
 
-        func values(_ name: String) -> [String] {
+        package func values(_ name: String) -> [String] {
             fields.filter { $0.name.lowercased() == name }.map(\.value)
         }
 
         /// Whether the connection ends with this request (RFC 9112 section 9.3).
-        var wantsClose: Bool {
+        package var wantsClose: Bool {
             let options = values("connection").joined(separator: ",").lowercased()
             return options.contains("close") || (version == "HTTP/1.0" && !options.contains("keep-alive"))
         }
 
-        var expectsContinue: Bool { values("expect").contains { $0.lowercased() == "100-continue" } }
+        package var expectsContinue: Bool { values("expect").contains { $0.lowercased() == "100-continue" } }
     }
 
     /// The bytes are not HTTP/1.
-    struct Malformed: Error {}
+    package struct Malformed: Error {}
 
     /// The greatest length of a head, in bytes.
-    static let headLimit = 1 << 20
+    package static let headLimit = 1 << 20
 
     private let channel: Channel
     private var buffer: [UInt8] = []
     /// The rate at which bodies are read, in bytes per second.
-    var bytesPerSecond: Int?
+    package var bytesPerSecond: Int?
 
-    init(_ channel: Channel) {
+    package init(_ channel: Channel) {
         self.channel = channel
     }
 
     /// Whether bytes of the next request have been received.
-    var hasBytes: Bool { !buffer.isEmpty }
+    package var hasBytes: Bool { !buffer.isEmpty }
 
     /// The next byte, which is not consumed; `nil` when the client has ended its side.
-    func peek() throws -> UInt8? {
+    package func peek() throws -> UInt8? {
         if buffer.isEmpty { buffer = try channel.read() }
         return buffer.first
     }
 
     /// Exactly this number of bytes.
-    func take(_ count: Int) throws -> [UInt8] {
+    package func take(_ count: Int) throws -> [UInt8] {
         var taken: [UInt8] = []
         try bytes(Int64(count)) { taken += $0 }
         return taken
     }
 
     /// The bytes that have been read from the connection and not been used.
-    func takeBuffered() -> [UInt8] {
+    package func takeBuffered() -> [UInt8] {
         defer { buffer = [] }
         return buffer
     }
 
     /// The next request's head; `nil` if the client has ended the connection between two requests.
-    func head() throws -> Head? {
+    package func head() throws -> Head? {
         var searched = 0
         while true {
             // An empty line before the request line is skipped (RFC 9112 section 2.2).
@@ -83,7 +83,7 @@ final class RequestReader {
     }
 
     /// Reads the body of a request, passes the decoded bytes to `take` as they come, and returns the trailer fields.
-    func body(of head: Head, _ take: (ArraySlice<UInt8>) throws -> Void) throws -> [HeaderField] {
+    package func body(of head: Head, _ take: (ArraySlice<UInt8>) throws -> Void) throws -> [HeaderField] {
         if head.values("transfer-encoding").contains(where: { $0.lowercased().hasSuffix("chunked") }) {
             return try chunks(take)
         }

@@ -1,7 +1,7 @@
 import EventLoop
 
 /// Sends one response over a connection, with its faults.
-struct ResponseWriter {
+package struct ResponseWriter {
     /// The response is cut here.
     struct CutHere: Error {
         let ending: StubResponse.Ending
@@ -22,7 +22,7 @@ struct ResponseWriter {
     ///   - isHeadRequest: whether the request was HEAD, so that no body is sent.
     ///   - closes: whether the client has asked for the end of the connection, which the response then announces.
     ///   - sent: called with the size of each piece of the body.
-    init(
+    package init(
         _ reply: StubResponse, to channel: Channel, isHeadRequest: Bool, closes: Bool, sent: @escaping (Int64) -> Void = { _ in }
     ) {
         self.reply = reply
@@ -33,7 +33,7 @@ struct ResponseWriter {
     }
 
     /// Sends the response and returns how the connection ends after it; `nil` if the connection is kept.
-    mutating func send() throws -> StubResponse.Ending? {
+    package mutating func send() throws -> StubResponse.Ending? {
         for wait in reply.waitsBeforeHead { try channel.wait(wait) }
         do {
             if !reply.isRaw {

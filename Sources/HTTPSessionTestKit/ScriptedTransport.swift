@@ -28,7 +28,7 @@ package import Reachability
 /// The random numbers of a session, which spread retries, begin with the transport's seed. If a test awaits each request before the next one, two
 /// runs have the same ``elapsedTime``. In automatic time, time may pass between two requests that the test does not await; manual time prevents it.
 ///
-/// A transport carries one session at a time. `HTTPSessionManager.close()` returns when the transport is free for the next session. A session that
+/// A transport carries one session at a time. `HTTPSessionManager.waitUntilEnded()` returns when the transport is free for the next session. A session that
 /// is only released frees its transport when its last reference is released, which may be later on the session's queue.
 public final class ScriptedTransport: Sendable {
     /// The rule by which the transport's time passes.
@@ -140,7 +140,7 @@ extension ScriptedTransport: SessionTransport {
     package func sleep(for duration: Duration) async throws { try await clock.sleep(for: duration) }
 
     package func makeEngine(
-        _ network: NetworkOptions, path: PathMonitor?
+        _ network: EngineConfiguration, path: PathMonitor?
     ) throws(HTTPSessionError) -> any TransferEngine {
         try ScriptedEngine(self, path: path)
     }

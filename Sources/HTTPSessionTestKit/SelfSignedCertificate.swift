@@ -1,6 +1,7 @@
 import COpenSSL
 import Certificates
 import Glibc
+import Reachability
 
 /// A new self-signed certificate and its key (P-256).
 ///
@@ -35,7 +36,7 @@ public struct SelfSignedCertificate: Hashable, Sendable {
         X509_NAME_add_entry_by_NID(subject, NID_commonName, 0x1000, commonName, Int32(commonName.count), -1, 0)
         X509_set_issuer_name(pointer, subject)
         X509_set_pubkey(pointer, key)
-        let alternatives = names.map { SocketAddress.isNumeric($0) ? "IP:\($0)" : "DNS:\($0)" }
+        let alternatives = names.map { IPAddress($0) != nil ? "IP:\($0)" : "DNS:\($0)" }
         var extensions = [(NID_basic_constraints, "critical,CA:TRUE"), (NID_key_usage, "critical,digitalSignature,keyCertSign")]
         if !alternatives.isEmpty { extensions.append((NID_subject_alt_name, alternatives.joined(separator: ","))) }
         for (kind, value) in extensions {

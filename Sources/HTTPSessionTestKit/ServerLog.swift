@@ -1,7 +1,7 @@
 import EventLoop
 
 /// The records of a server, and the tests that wait for more of them.
-final class ServerLog<State: Sendable>: Sendable {
+package final class ServerLog<State: Sendable>: Sendable {
     private struct Waiter: Sendable {
         let isMet: @Sendable (State) -> Bool
         let continuation: CheckedContinuation<State, any Error>
@@ -15,14 +15,14 @@ final class ServerLog<State: Sendable>: Sendable {
 
     private let contents: Locked<Contents>
 
-    init(_ state: State) {
+    package init(_ state: State) {
         contents = Locked(Contents(state: state))
     }
 
-    var state: State { contents.withLock { $0.state } }
+    package var state: State { contents.withLock { $0.state } }
 
     /// Changes the state and resumes those who waited for it.
-    func change<Result>(_ change: (inout State) -> Result) -> Result {
+    package func change<Result>(_ change: (inout State) -> Result) -> Result {
         let (result, met, state) = contents.withLock { contents in
             let result = change(&contents.state)
             let met = contents.waiters.filter { $0.value.isMet(contents.state) }
@@ -37,7 +37,7 @@ final class ServerLog<State: Sendable>: Sendable {
 
     /// Waits until the state meets a condition. It may have changed again when this returns, so the state that met the condition is returned.
     /// - Throws: ``TestServerError`` if that takes too long; `CancellationError`.
-    func wait(
+    package func wait(
         for what: String, within limit: Duration, until isMet: @escaping @Sendable (State) -> Bool
     ) async throws -> State {
         try await withThrowingTaskGroup(of: State.self) { group in

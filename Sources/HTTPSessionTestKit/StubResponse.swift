@@ -27,7 +27,7 @@ public struct StubResponse: Sendable {
     }
 
     /// The framing of the body (RFC 9112 section 6).
-    @nonexhaustive public enum Framing: Hashable, Sendable {
+    package enum Framing: Hashable, Sendable {
         /// Content-Length with the true length.
         case contentLength
         /// Content-Length with this number. If it is greater than the length of the body, the connection ends after the body.
@@ -57,7 +57,7 @@ public struct StubResponse: Sendable {
     }
 
     /// The use of the connection after the response.
-    @nonexhaustive public enum ConnectionUse: Sendable {
+    package enum ConnectionUse: Sendable {
         /// The server waits for the next request.
         case keepAlive
         /// The connection ends; `announced` says whether the response has `Connection: close`.
@@ -69,49 +69,49 @@ public struct StubResponse: Sendable {
     }
 
     /// The point at which a response is cut, and the way in which the connection ends there.
-    public struct Cut: Hashable, Sendable {
+    package struct Cut: Hashable, Sendable {
         /// A position within a response.
-        @nonexhaustive public enum Point: Hashable, Sendable {
+        package enum Point: Hashable, Sendable {
             /// The number of bytes of the final head: status line and fields.
             case head(Int)
             /// The number of bytes of the body, without its framing.
             case body(Int64)
         }
         /// The position after the last byte that is sent.
-        public var point: Point
+        package var point: Point
         /// The end of the connection.
-        public var ending: Ending
+        package var ending: Ending
 
         /// Creates a cut at this point.
-        public init(at point: Point, ending: Ending = .truncated) {
+        package init(at point: Point, ending: Ending = .truncated) {
             self.point = point
             self.ending = ending
         }
     }
 
     /// An interim response, which is sent before the final one (RFC 9110 section 15.2).
-    public struct Interim: Hashable, Sendable {
+    package struct Interim: Hashable, Sendable {
         /// The status code, 100 to 199.
-        public var status: Int
+        package var status: Int
         /// The field lines, in their order.
-        public var fields: [HeaderField]
+        package var fields: [HeaderField]
 
         /// Creates an interim response with a status code from 100 to 199.
-        public init(_ status: Int, fields: [HeaderField] = []) {
+        package init(_ status: Int, fields: [HeaderField] = []) {
             self.status = status
             self.fields = fields
         }
     }
 
     /// Further field lines `X-Flood-0`, `X-Flood-1` and so on, which are made while they are sent.
-    public struct Flood: Hashable, Sendable {
+    package struct Flood: Hashable, Sendable {
         /// The number of field lines.
-        public var count: Int
+        package var count: Int
         /// The length of each value, in bytes.
-        public var valueBytes: Int
+        package var valueBytes: Int
 
         /// Creates this number of field lines with values of this length.
-        public init(count: Int, valueBytes: Int) {
+        package init(count: Int, valueBytes: Int) {
             self.count = count
             self.valueBytes = valueBytes
         }
@@ -121,32 +121,32 @@ public struct StubResponse: Sendable {
     public var status: Int
     /// The reason phrase; `nil`, the default, for that of RFC 9110.
     public var reason: String?
-    /// The field lines, in their order; none by default. ``framing`` and ``connectionUse`` may add to them.
+    /// The field lines, in their order; none by default. The framing of the body and the use of the connection add to them.
     public var fields: [HeaderField]
     /// The body; empty by default. It is not sent in response to HEAD, nor with status 204 or 304.
     public var body: StubBody
     /// The framing of the body; ``Framing/contentLength`` by default.
-    public var framing: Framing = .contentLength
+    package var framing: Framing = .contentLength
     /// The interim responses before the final one; none by default.
-    public var interim: [Interim] = []
+    package var interim: [Interim] = []
     /// The waits before the first byte; none by default.
-    public var waitsBeforeHead: [Wait] = []
+    package var waitsBeforeHead: [Wait] = []
     /// The waits between head and body; none by default.
-    public var waitsBeforeBody: [Wait] = []
+    package var waitsBeforeBody: [Wait] = []
     /// The waits before each piece of ``pieceBytes`` of the body; none by default.
-    public var waitsBeforePiece: [Wait] = []
+    package var waitsBeforePiece: [Wait] = []
     /// The greatest size of a piece in which the body is written, and chunked, in bytes; 16,384 by default.
-    public var pieceBytes = 16384
+    package var pieceBytes = 16384
     /// The rate of the body, in bytes per second; `nil`, the default, for no limit.
-    public var bytesPerSecond: Int?
+    package var bytesPerSecond: Int?
     /// The further field lines; `nil`, the default, for none.
-    public var flood: Flood?
+    package var flood: Flood?
     /// The point at which the response is cut; `nil`, the default, for a complete response.
-    public var cut: Cut?
+    package var cut: Cut?
     /// The use of the connection after the response; ``ConnectionUse/keepAlive`` by default.
-    public var connectionUse: ConnectionUse = .keepAlive
+    package var connectionUse: ConnectionUse = .keepAlive
     /// Whether only the body is sent, without status line and fields; `false` by default.
-    public var isRaw = false
+    package var isRaw = false
     /// The failure that replaces the response (``failing(_:)``).
     var failure: StubFailure?
     /// The entity tag of a body that is served in ranges (``servingRanges(entityTag:)``).

@@ -19,12 +19,12 @@ public final class TestServer: Sendable {
         /// The largest number of connections; 256 by default. Further ones wait in the kernel's queue until one ends.
         public var maximumConnections = 256
         /// The number of requests that are kept, 4,096 by default; then the oldest are dropped.
-        public var recordedRequests = 4096
+        package var recordedRequests = 4096
         /// The number of bytes that are kept of each body; 1 MiB by default.
         public var recordedBodyBytes = 1 << 20
         /// The receive buffer of the connections (SO_RCVBUF), in bytes; `nil` for the kernel's default. The kernel takes this much of an
         /// upload while the server does not read.
-        public var receiveBuffer: Int?
+        package var receiveBuffer: Int?
         /// The file of the network namespace to listen in; `nil` for the namespace of the caller. The closures that answer then run inside the
         /// namespace, and must not start work on queues or tasks: Dispatch would create its threads there.
         public var namespace: String?
@@ -34,7 +34,7 @@ public final class TestServer: Sendable {
         public var onHead: @Sendable (ReceivedRequest) -> HeadDecision = { _ in .readBody() }
         /// The closure that receives the delivery of each response, once, when the next request of its connection has arrived or the connection has
         /// ended. Responses that either side has cut are reported too.
-        public var onDelivery: @Sendable (ReceivedRequest, Delivery) -> Void = { _, _ in }
+        package var onDelivery: @Sendable (ReceivedRequest, Delivery) -> Void = { _, _ in }
 
         /// Creates the settings of a server whose only faults are those of its responses.
         public init() {}
@@ -42,17 +42,17 @@ public final class TestServer: Sendable {
 
     /// The delivery of a response's body as the server sees it. The number of bytes that have arrived lies between the last two
     /// numbers. With TLS these numbers are a little too small, because the missing bytes are counted in records.
-    public struct Delivery: Hashable, Sendable {
+    package struct Delivery: Hashable, Sendable {
         /// The number of bytes of the body that the kernel has taken.
-        public var sentBytes: Int64
+        package var sentBytes: Int64
         /// The number of bytes that have been transmitted at least once.
-        public var transmittedBytes: Int64
+        package var transmittedBytes: Int64
         /// The number of bytes that the other side's kernel has acknowledged. An acknowledgment may be 40 ms late, or lost with its
         /// connection.
-        public var acknowledgedBytes: Int64
+        package var acknowledgedBytes: Int64
 
         /// Creates a delivery with these numbers.
-        public init(sentBytes: Int64, transmittedBytes: Int64, acknowledgedBytes: Int64) {
+        package init(sentBytes: Int64, transmittedBytes: Int64, acknowledgedBytes: Int64) {
             (self.sentBytes, self.transmittedBytes, self.acknowledgedBytes) = (sentBytes, transmittedBytes, acknowledgedBytes)
         }
     }
@@ -138,7 +138,7 @@ public final class TestServer: Sendable {
         at address: ListeningAddress = .loopback, tls: ServerTLS? = nil, options: Options = Options(),
         reply: @escaping @Sendable (ReceivedRequest) -> StubResponse
     ) throws {
-        let context = try tls.map(TLSContext.init)
+        let context = try tls.map(TLSServerContext.init)
         let log = ServerLog(Seen())
         listener = try Listener(
             at: address, namespace: options.namespace, maximumConnections: options.maximumConnections,

@@ -7,15 +7,15 @@ public struct TestServerError: Error, Hashable, Sendable, CustomStringConvertibl
     /// The step that failed, and the message of the system or OpenSSL.
     public let description: String
 
-    init(_ description: String) {
+    package init(_ description: String) {
         self.description = description
     }
 
-    init(_ call: String, errno number: Int32) {
+    package init(_ call: String, errno number: Int32) {
         self.init("\(call): \(String(cString: strerror(number))) (\(number))")
     }
 
-    init(_ error: any Error) {
+    package init(_ error: any Error) {
         switch error {
         case let error as TestServerError: self = error
         case let error as LoopError: self.init(error.call, errno: error.errno)

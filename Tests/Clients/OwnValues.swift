@@ -17,9 +17,6 @@ func test(_ interceptor: any RequestInterceptor, _ handlers: TransferHandlers, _
 }
 
 func answer(_ reply: (ReceivedRequest) -> StubResponse) -> StubResponse {
-    var response = reply(ReceivedRequest(target: "/users?page=2", tls: ReceivedRequest.TLSDetails()))
-    response.cut = StubResponse.Cut(at: .body(5))
-    response.interim = [StubResponse.Interim(103)]
-    response.flood = StubResponse.Flood(count: 10, valueBytes: 100)
-    return response
+    reply(ReceivedRequest(target: "/users?page=2", tls: ReceivedRequest.TLSDetails()))
+        .cut(afterBodyBytes: 5).interim(103).headerFlood(10, valueBytes: 100)
 }

@@ -3,6 +3,7 @@ import FoundationEssentials
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
+import TestServers
 
 @Suite(.timeLimit(.minutes(20)))
 struct ProxyServerTests {

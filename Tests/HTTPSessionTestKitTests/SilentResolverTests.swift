@@ -4,6 +4,7 @@ import Glibc
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
+import TestServers
 
 @Suite(.timeLimit(.minutes(20)))
 struct SilentResolverTests {

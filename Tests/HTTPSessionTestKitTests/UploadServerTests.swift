@@ -3,6 +3,7 @@ import Foundation
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
+import TestServers
 
 /// An upload with curl(1), step by step.
 @Suite(.timeLimit(.minutes(20)), .requires("/usr/bin/curl"))

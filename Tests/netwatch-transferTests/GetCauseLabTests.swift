@@ -3,6 +3,7 @@ import Foundation
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
+import TestServers
 
 /// The causes that `get` reports without a connection. They must be those that `status` reports for the same targets.
 @Suite(.serialized, .requiresNamespaces, .requiresMounts, .timeLimit(.minutes(20))) struct GetCauseLabTests {

@@ -5,6 +5,7 @@ import Glibc
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
+import TestServers
 
 @testable import HTTPSession
 

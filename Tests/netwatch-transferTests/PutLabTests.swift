@@ -3,6 +3,7 @@ import Foundation
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
+import TestServers
 
 /// `netwatch put` in a network namespace whose only uplink fails and returns. The server is behind the uplink.
 @Suite(.serialized, .requiresNamespaces, .timeLimit(.minutes(20))) struct PutLabTests {

@@ -5,6 +5,7 @@ import Glibc
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
+import TestServers
 
 /// The built program `netwatch put`, started as a shell does.
 @Suite(.serialized, .timeLimit(.minutes(20))) struct PutProgramTests {

@@ -3,6 +3,7 @@ import Foundation
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
+import TestServers
 
 /// The options of the built program about trust, credentials, header fields and proxies.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct ServerOptionsTests {

@@ -3,6 +3,7 @@ import Foundation
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
+import TestServers
 
 /// Probes of the built program through a proxy, and with a client certificate. All servers are on loopback addresses.
 @Suite(.timeLimit(.minutes(10))) struct ProxiedProbeTests {

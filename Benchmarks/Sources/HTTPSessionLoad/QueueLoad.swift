@@ -29,7 +29,7 @@ struct QueueLoad {
         let queued = (ContinuousClock.now - start) / .seconds(1)
         let memory = OwnFigures.residentKibibytes
         guard tasks.allSatisfy({ $0.state == .waiting }) else { throw NotQueued() }
-        session.invalidateAndCancel()
+        session.cancel()
         return "\(made) \(queued) \(before) \(memory)"
     }
 

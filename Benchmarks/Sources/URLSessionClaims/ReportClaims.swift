@@ -57,7 +57,8 @@ extension Claim {
         Claim(
             name: "proxy", text: "`connectionProxyDictionary` is not applied", source: "EasyHandle.swift:305-307"
         ) {
-            let proxy = try ProxyServer()
+            // A proxy that answers itself: nothing arrives at it.
+            let proxy = try TestServer { _ in StubResponse(502) }
             let server = try TestServer { _ in StubResponse(body: "x") }
             let configuration = URLSessionConfiguration.ephemeral
             configuration.connectionProxyDictionary = [
@@ -65,8 +66,8 @@ extension Claim {
             ]
             let exchange = Exchange.data(URLRequest(url: server.url("/")), configuration: configuration)
             return Finding(
-                proxy.passages.isEmpty && exchange.response?.statusCode == 200,
-                "\(proxy.passages.count) passages through the proxy, status \(exchange.response?.statusCode ?? 0)")
+                proxy.requests.isEmpty && exchange.response?.statusCode == 200,
+                "\(proxy.requests.count) requests to the proxy, status \(exchange.response?.statusCode ?? 0)")
         },
     ]
 

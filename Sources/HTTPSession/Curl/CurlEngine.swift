@@ -28,7 +28,7 @@ final class CurlEngine: TransferEngine {
     private let share: UnsafeMutableRawPointer
     /// A handle that makes no transfers. It writes the HSTS file when it is cleaned up.
     private let storeHandle: EasyHandle
-    let network: NetworkOptions
+    let network: EngineConfiguration
     private let overrides: LineList
     /// The number of changes of the network, after each of which a handle sets the host overrides again.
     private var overridesVersion = 0
@@ -56,7 +56,7 @@ final class CurlEngine: TransferEngine {
     var waker: Waker { watched.waker }
 
     /// An engine on the calling thread.
-    init(_ network: NetworkOptions) throws(HTTPSessionError) {
+    init(_ network: EngineConfiguration) throws(HTTPSessionError) {
         guard CurlLibrary.version >= CurlLibrary.minimumVersion else {
             throw HTTPSessionError(.invalidConfiguration, "libcurl \(CurlLibrary.versionText) is too old: 7.88 is needed")
         }

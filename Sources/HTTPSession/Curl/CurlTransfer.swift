@@ -75,7 +75,8 @@ final class CurlTransfer: Transfer {
     private let proxyHasUser: Bool
 
     init(
-        _ plan: TransferPlan, _ network: NetworkOptions, receiver: any TransferReceiver, handle: EasyHandle, engine: CurlEngine,
+        _ plan: TransferPlan, _ network: EngineConfiguration, receiver: any TransferReceiver, handle: EasyHandle,
+        engine: CurlEngine,
         trust: ServerTrust?, setup: HandleSetup?, now: Int64
     ) throws(HTTPSessionError) {
         self.plan = plan
@@ -93,7 +94,7 @@ final class CurlTransfer: Transfer {
     }
 
     /// Sets the options of a ``HandleSetup`` on a handle that has no options of an earlier attempt.
-    func setUp(_ network: NetworkOptions) throws(HTTPSessionError) {
+    func setUp(_ network: EngineConfiguration) throws(HTTPSessionError) {
         try network.apply(to: handle)
         try network.applyWaiting(to: handle, isSecure: plan.isSecure)
         try plan.apply(to: handle)

@@ -14,7 +14,7 @@ struct CurlTransport: SessionTransport {
     func sleep(for duration: Duration) async throws { try await Task.sleep(for: duration) }
 
     func makeEngine(
-        _ network: NetworkOptions, path: PathMonitor?
+        _ network: EngineConfiguration, path: PathMonitor?
     ) throws(HTTPSessionError) -> any TransferEngine {
         try CurlEngine(network)
     }

@@ -1,6 +1,7 @@
 internal import ByteComparison
 internal import CCurl
 internal import Certificates
+internal import EventLoop
 internal import Glibc
 internal import Reachability
 
@@ -110,41 +111,14 @@ final class IdleSockets {
     }
 
     static func isLocalEnd(_ socket: curl_socket_t, _ address: String, _ port: Int32) -> Bool {
-        guard self.port(of: socket) == port else { return false }
+        guard let name = SocketAddress(of: socket), Int32(name.port) == port else { return false }
         // libcurl has no address for a socket that has just been closed.
-        return IPAddress(address).map { self.address(of: socket) == $0 } ?? true
-    }
-
-    /// The local port of an IP socket.
-    private static func port(of socket: curl_socket_t) -> Int32? {
-        // The port is at the same offset in both families.
-        name(of: socket).map { Int32(UInt16(bigEndian: $0.sin6_port)) }
+        return IPAddress(address).map { name.address?.unmapped == $0 } ?? true
     }
 
     /// Whether the socket has a connection (getpeername(2)).
-    static func isConnected(_ socket: curl_socket_t) -> Bool {
-        var name = sockaddr_storage()
-        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        return withUnsafeMutablePointer(to: &name) { pointer in
-            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(socket, $0, &size) == 0 }
-        }
-    }
+    static func isConnected(_ socket: curl_socket_t) -> Bool { SocketAddress(ofPeerOf: socket) != nil }
 
     /// The local address of an IP socket.
-    static func address(of socket: curl_socket_t) -> IPAddress? {
-        guard var name = name(of: socket) else { return nil }
-        return withUnsafePointer(to: &name) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { KernelRoutes.address($0) }
-        }
-    }
-
-    /// The local address and port of a socket of either family; their common fields have the same offsets.
-    private static func name(of socket: curl_socket_t) -> sockaddr_in6? {
-        var address = sockaddr_in6()
-        var length = socklen_t(MemoryLayout<sockaddr_in6>.size)
-        let result = withUnsafeMutablePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
-        }
-        return result == 0 ? address : nil
-    }
+    static func address(of socket: curl_socket_t) -> IPAddress? { SocketAddress(of: socket)?.address?.unmapped }
 }

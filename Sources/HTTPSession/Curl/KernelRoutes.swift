@@ -1,4 +1,5 @@
 internal import CCurl
+internal import EventLoop
 internal import Glibc
 internal import Reachability
 
@@ -43,7 +44,7 @@ enum KernelRoutes {
         guard !(address.family == .v6 && address.isLinkLocal) else { return .unknown }
         var sources: Set<IPAddress> = []
         for _ in 0..<maximumLookups {
-            switch withSocketAddress(address, { route(to: $0, $1, over: interface) }) {
+            switch SocketAddress(address, port: 0).withPointer({ route(to: $0, $1, over: interface) }) {
             case .from(let chosen): sources.formUnion(chosen)
             case let other: return sources.isEmpty ? other : .unknown
             }
@@ -65,23 +66,5 @@ enum KernelRoutes {
 
     private static func bytes(_ address: UnsafeRawPointer, at offset: Int?, count: Int) -> IPAddress? {
         offset.flatMap { IPAddress(bytes: UnsafeRawBufferPointer(start: address + $0, count: count))?.unmapped }
-    }
-
-    private static func withSocketAddress<Result>(
-        _ address: IPAddress, _ body: (UnsafePointer<sockaddr>, socklen_t) -> Result
-    ) -> Result {
-        var storage = sockaddr_in6()
-        let bytes = address.bytes
-        let isIPv4 = address.family == .v4
-        withUnsafeMutableBytes(of: &storage) { storage in
-            storage.storeBytes(of: sa_family_t(isIPv4 ? AF_INET : AF_INET6), as: sa_family_t.self)
-            let offset =
-                isIPv4 ? MemoryLayout<sockaddr_in>.offset(of: \.sin_addr) : MemoryLayout<sockaddr_in6>.offset(of: \.sin6_addr)
-            if let offset { UnsafeMutableRawBufferPointer(rebasing: storage[offset...]).copyBytes(from: bytes) }
-        }
-        let length = socklen_t(isIPv4 ? MemoryLayout<sockaddr_in>.size : MemoryLayout<sockaddr_in6>.size)
-        return withUnsafePointer(to: &storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
-        }
     }
 }

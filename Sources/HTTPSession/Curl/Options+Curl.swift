@@ -1,6 +1,6 @@
 internal import CCurl
 
-extension NetworkOptions {
+extension EngineConfiguration {
     /// Sets the options that all transfers of the session have in common.
     func apply(to handle: EasyHandle) throws(HTTPSessionError) {
         try handle.set(CURLOPT_NOSIGNAL, true)
@@ -97,7 +97,7 @@ extension TransferPlan {
     ///
     /// - Parameters:
     ///   - handle: The handle of the attempt.
-    ///   - isAlone: Whether each request of the session needs its own connection (``NetworkOptions/needsConnectionAlone(isSecure:)``).
+    ///   - isAlone: Whether each request of the session needs its own connection (``EngineConfiguration/needsConnectionAlone(isSecure:)``).
     /// - Throws: ``HTTPSessionError/Code/transferFailed`` if libcurl refuses an option.
     func applyAges(to handle: EasyHandle, isAlone: Bool) throws(HTTPSessionError) {
         if let maximumLookupSeconds { try handle.set(CURLOPT_DNS_CACHE_TIMEOUT, maximumLookupSeconds) }

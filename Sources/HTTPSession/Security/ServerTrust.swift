@@ -15,7 +15,7 @@ package import Reachability
 /// | CURLOPT_CAINFO, …_PROXY_… | NULL | libcurl would load the system's authorities, which are not used |
 /// | CURLOPT_CAPATH, …_PROXY_… | ``TrustParameters/connectionTag``, ``TrustParameters/proxyConnectionTag`` | separates connections |
 /// | CURLOPT_SSLVERSION | CURL_SSLVERSION_DEFAULT | versions are set here |
-/// | CURLOPT_PROXY_SSLVERSION | CURL_SSLVERSION_TLSv1_2 \| CURL_SSLVERSION_MAX_TLSv1_3 | ``proxyMark`` |
+/// | CURLOPT_PROXY_SSLVERSION | CURL_SSLVERSION_TLSv1_2 \| CURL_SSLVERSION_MAX_TLSv1_3 | marks the context of a proxy |
 ///
 /// The function runs for an HTTPS proxy and for the server behind it, and no argument shows for which one. libcurl has set the newest version of
 /// TLS of the context by then (0 for "any"). The proxy's context therefore gets a version as its mark, and every context without the mark is
@@ -73,9 +73,6 @@ package final class ServerTrust: Sendable {
     /// Prepares the evaluation of one attempt.
     init(_ parameters: TrustParameters) { self.parameters = parameters }
 
-    /// The newest version of TLS in the context of a proxy: TLS 1.3. In the context of a server it is 0.
-    static let proxyMark = TLSContext.v1_3
-
     /// Sets the policy on an SSL_CTX before libcurl uses it.
     ///
     /// - Parameters:
@@ -107,7 +104,8 @@ package final class ServerTrust: Sendable {
     }
 
     private func adopt(_ context: OpaquePointer, _ log: HandshakeLog?) throws(HTTPSessionError) {
-        let isProxy = TLSContext.maximumVersion(of: context) == Self.proxyMark
+        // The mark of a proxy's context. In the context of a server, the newest version is 0.
+        let isProxy = HandshakeWatch.isLimitedToTLS13(context)
         let evaluator: ServerTrustEvaluator
         let sessionContext: Data
         if isProxy {
@@ -137,7 +135,7 @@ package final class ServerTrust: Sendable {
     /// It is checked before a request is sent: the last check against a connection of another policy.
     package func admits(_ ssl: UnsafeMutableRawPointer) -> Bool {
         let ssl = OpaquePointer(ssl)
-        return HandshakeWatch.of(ssl)?.sessionContext == parameters.sessionContexts.server && TLSContext.hasTrustedPeer(ssl)
+        return HandshakeWatch.of(ssl)?.sessionContext == parameters.sessionContexts.server && HandshakeWatch.hasTrustedPeer(ssl)
     }
 
     /// The verdict of the last evaluated handshake; `nil` if there was none, for example because a TLS session was resumed.
@@ -178,7 +176,7 @@ package final class ServerTrust: Sendable {
             return HTTPSessionError(.clientCertificateRequired, "\(serverText) requests a client certificate")
         }
         guard let alert = record.alert else { return nil }
-        let text = TLSContext.text(ofAlert: alert.description)
+        let text = TLSAlert.text(of: alert.description)
         if alert.isFromProxy {
             let proxy = parameters.proxy?.host ?? ""
             return HTTPSessionError(.secureConnectionFailed, "the proxy \(proxy) ended the handshake: \(text)")

@@ -8,7 +8,7 @@ package import Reachability
 /// The checked form of a configuration, which the parts of a session use.
 final class SessionSettings: Sendable {
     let configuration: SessionConfiguration
-    let network: NetworkOptions
+    let network: EngineConfiguration
     let queueLimits: TaskQueue.Limits
     /// The limits of tasks whose requests set none.
     let taskLimits: TaskStateMachine.Limits
@@ -33,7 +33,7 @@ final class SessionSettings: Sendable {
         self.configuration = configuration
         self.path = path
         self.transport = transport
-        var network = try NetworkOptions(configuration)
+        var network = try EngineConfiguration(configuration)
         let connections = try SessionSettings.connections(configuration)
         network.maximumConnections = connections
         network.maximumConnectionsPerHost = network.maximumConnectionsPerHost.map { min($0, connections) }

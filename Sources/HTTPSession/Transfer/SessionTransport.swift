@@ -32,7 +32,7 @@ package protocol SessionTransport: Sendable {
     /// - Returns: The engine, which belongs to the calling thread.
     /// - Throws: An error of the system or the library.
     func makeEngine(
-        _ network: NetworkOptions, path: PathMonitor?
+        _ network: EngineConfiguration, path: PathMonitor?
     ) throws(HTTPSessionError) -> any TransferEngine
 }
 

@@ -1,5 +1,6 @@
 internal import ByteComparison
 internal import CLinux
+internal import EventLoop
 internal import Glibc
 
 /// The kernel for a process to which netlink is refused completely, for example by systemd's `RestrictAddressFamilies=`. The
@@ -107,8 +108,10 @@ final class PollingSource: KernelSource {
                 return .failure(NetlinkError(call: "connect", errno: ENETUNREACH))
             }
         }
-        let failure = connect(probe, query.destination, port: query.port)
-        guard failure == 0, let source = localAddress(probe) else {
+        // Any port is suitable, because nothing is sent.
+        let name = SocketAddress(query.destination, port: query.port == 0 ? 9 : query.port)
+        let failure = name.connect(probe) == 0 ? 0 : errno
+        guard failure == 0, let source = SocketAddress(of: probe)?.address else {
             return .failure(NetlinkError(call: "connect", errno: failure == 0 ? ENETUNREACH : failure))
         }
         let key = Route.Key(destination: IPPrefix(query.destination, length: .max))
@@ -145,47 +148,5 @@ final class PollingSource: KernelSource {
     private func bind(_ probe: Int32, to interface: UInt32) -> Bool {
         guard let name = indexes.first(where: { $0.value == interface })?.key.wrappedValue else { return false }
         return setsockopt(probe, SOL_SOCKET, SO_BINDTODEVICE, name, socklen_t(name.utf8.count)) == 0
-    }
-
-    private func connect(_ probe: Int32, _ destination: IPAddress, port number: UInt16) -> Int32 {
-        var storage = sockaddr_storage()
-        // Any port is suitable, because nothing is sent.
-        let port = (number == 0 ? 9 : number).bigEndian
-        let length = withUnsafeMutableBytes(of: &storage) { bytes in
-            switch destination.family {
-            case .v4:
-                var name = sockaddr_in()
-                (name.sin_family, name.sin_port) = (sa_family_t(AF_INET), port)
-                withUnsafeMutableBytes(of: &name.sin_addr) { $0.copyBytes(from: destination.bytes) }
-                bytes.storeBytes(of: name, as: sockaddr_in.self)
-                return MemoryLayout<sockaddr_in>.size
-            case .v6:
-                var name = sockaddr_in6()
-                (name.sin6_family, name.sin6_port) = (sa_family_t(AF_INET6), port)
-                withUnsafeMutableBytes(of: &name.sin6_addr) { $0.copyBytes(from: destination.bytes) }
-                bytes.storeBytes(of: name, as: sockaddr_in6.self)
-                return MemoryLayout<sockaddr_in6>.size
-            }
-        }
-        let result = withUnsafePointer(to: &storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(probe, $0, socklen_t(length)) }
-        }
-        return result == 0 ? 0 : errno
-    }
-
-    private func localAddress(_ probe: Int32) -> IPAddress? {
-        var storage = sockaddr_storage()
-        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let result = withUnsafeMutablePointer(to: &storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(probe, $0, &length) }
-        }
-        guard result == 0 else { return nil }
-        return withUnsafeBytes(of: storage) { bytes in
-            switch Int32(storage.ss_family) {
-            case AF_INET: withUnsafeBytes(of: bytes.loadUnaligned(as: sockaddr_in.self).sin_addr) { IPAddress(bytes: $0) }
-            case AF_INET6: withUnsafeBytes(of: bytes.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { IPAddress(bytes: $0) }
-            default: nil
-            }
-        }
     }
 }

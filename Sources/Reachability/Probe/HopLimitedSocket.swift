@@ -1,4 +1,5 @@
 internal import CLinux
+internal import EventLoop
 internal import Glibc
 
 /// A TCP connection with a hop limit, which needs no privilege: the router where the limit ends reports it by ICMP, and the error queue

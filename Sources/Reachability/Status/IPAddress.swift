@@ -1,3 +1,4 @@
+package import EventLoop
 import Glibc
 
 /// An IPv4 or IPv6 address, without a zone.
@@ -237,4 +238,17 @@ extension IPAddress: Codable {
         var container = encoder.singleValueContainer()
         try container.encode(description)
     }
+}
+
+extension SocketAddress {
+    /// Creates the address of a socket. `zone` is the index of the interface of a link-local IPv6 address; otherwise 0.
+    package init(_ address: IPAddress, port: UInt16, zone: UInt32 = 0) {
+        guard let name = SocketAddress(ip: address.bytes, port: port, zone: zone) else {
+            preconditionFailure("an IP address of \(address.bytes.count) bytes")
+        }
+        self = name
+    }
+
+    /// The IP address; `nil` for a Unix socket.
+    package var address: IPAddress? { withIP { IPAddress(bytes: $0) } }
 }

@@ -55,22 +55,12 @@ package final class ServiceConnection {
     }
 
     private static func connect(_ path: String) throws(Failure) -> Int32 {
-        var name = sockaddr_un()
-        name.sun_family = sa_family_t(AF_UNIX)
-        let bytes = Array(path.utf8)
-        let capacity = MemoryLayout.size(ofValue: name.sun_path)
-        guard !bytes.isEmpty, bytes.count < capacity else {
-            throw Failure(ExitCode.noInput, "--connect \(path): the path of a socket has 1 to \(capacity - 1) bytes")
+        guard let address = SocketAddress(unixPath: path) else {
+            throw Failure(ExitCode.noInput, "--connect \(path): the path of a socket has 1 to \(SocketAddress.longestPath) bytes")
         }
-        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: bytes) }
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw Failure(systemCall: "socket", errno) }
-        let result = withUnsafeBytes(of: name) { raw in
-            raw.baseAddress.map {
-                Glibc.connect(descriptor, $0.assumingMemoryBound(to: sockaddr.self), socklen_t(raw.count))
-            } ?? -1
-        }
-        guard result != 0 else { return descriptor }
+        guard address.connect(descriptor) != 0 else { return descriptor }
         let number = errno
         close(descriptor)
         switch number {

@@ -1,4 +1,5 @@
 import CLinux
+import EventLoop
 import Glibc
 
 /// The service manager that started this program: the receiver of its notifications (sd_notify(3)).
@@ -53,24 +54,11 @@ struct ServiceManager: Sendable {
 
     /// Sends a notification.
     func notify(_ notification: Notification) {
-        guard let address else { return }
+        guard let address, let name = SocketAddress(unixPath: address, allowsAbstract: true) else { return }
         let socket = Glibc.socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
         guard socket >= 0 else { return }
         defer { close(socket) }
-        var name = sockaddr_un()
-        name.sun_family = sa_family_t(AF_UNIX)
-        // An abstract name begins with a zero byte, and its length ends it.
-        var path = Array(address.utf8)
-        if path.first == UInt8(ascii: "@") { path[0] = 0 }
-        let offset = MemoryLayout<sa_family_t>.size
-        guard path.count < MemoryLayout<sockaddr_un>.size - offset else { return }
-        withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: path) }
-        let length = socklen_t(offset + path.count + (path.first == 0 ? 0 : 1))
         let text = Array(notification.text.utf8)
-        withUnsafeBytes(of: name) { bytes in
-            guard let start = bytes.baseAddress else { return }
-            _ = sendto(
-                socket, text, text.count, Int32(MSG_NOSIGNAL), start.assumingMemoryBound(to: sockaddr.self), length)
-        }
+        _ = name.withPointer { sendto(socket, text, text.count, Int32(MSG_NOSIGNAL), $0, $1) }
     }
 }

@@ -96,7 +96,7 @@ final class Connections: @unchecked Sendable {
         if let id { open[id]?.channel.close(promise: nil) }
     }
 
-    private static func client(_ address: SocketAddress?) -> ConnectionTable.Client {
+    private static func client(_ address: NIOCore.SocketAddress?) -> ConnectionTable.Client {
         guard let address else { return .socket }
         switch address {
         case .unixDomainSocket: return .socket

@@ -1,7 +1,7 @@
 import Console
 import CLinux
+import EventLoop
 import Glibc
-import NIOCore
 import Reachability
 
 /// A listening socket, which ``WebServer`` takes over.
@@ -26,9 +26,8 @@ struct ListeningSocket: Sendable {
         guard descriptor >= 0 else { throw Failure(systemCall: "socket", errno) }
         var on: Int32 = 1
         setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<Int32>.size))
-        let address = try? SocketAddress(ipAddress: "\(listen.address)", port: Int(listen.port))
-        let result = address?.withSockAddr { bind(descriptor, $0, socklen_t($1)) }
-        guard result == 0, startListening(descriptor) else {
+        let address = SocketAddress(listen.address, port: listen.port)
+        guard address.bind(descriptor) == 0, startListening(descriptor) else {
             let number = errno
             close(descriptor)
             throw failure("--listen \(listen)", number)
@@ -42,23 +41,12 @@ struct ListeningSocket: Sendable {
     /// - Throws: ``Failure`` with code 71 if another process listens there, if the path is that of something else, or if the file cannot
     ///   be made.
     static func unix(path: String, mode: UInt32, group: UInt32? = nil) throws(Failure) -> ListeningSocket {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        let bytes = Array(path.utf8)
-        guard !bytes.isEmpty, bytes.count < MemoryLayout.size(ofValue: address.sun_path), !bytes.contains(0) else {
+        guard let address = SocketAddress(unixPath: path) else {
             throw Failure(ExitCode.system, "\(path): a socket's path has 1 to \(Configuration.longestSocketPath) bytes")
         }
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
         let descriptor = socket(AF_UNIX, type, 0)
         guard descriptor >= 0 else { throw Failure(systemCall: "socket", errno) }
-        func call(_ function: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, _ descriptor: Int32) -> Int32 {
-            withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    function(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
-                }
-            }
-        }
-        var result = call(bind, descriptor)
+        var result = address.bind(descriptor)
         if result != 0, errno == EADDRINUSE {
             guard isSocket(path) else {
                 close(descriptor)
@@ -66,12 +54,12 @@ struct ListeningSocket: Sendable {
             }
             // Only the socket of a process that has ended refuses connections.
             let probe = socket(AF_UNIX, type, 0)
-            let isStale = probe >= 0 && call(connect, probe) != 0 && errno == ECONNREFUSED
+            let isStale = probe >= 0 && address.connect(probe) != 0 && errno == ECONNREFUSED
             if probe >= 0 { close(probe) }
             errno = EADDRINUSE
             if isStale {
                 unlink(path)
-                result = call(bind, descriptor)
+                result = address.bind(descriptor)
             }
         }
         // The permissions are set before listen(2), so no client connects with others.
@@ -133,20 +121,6 @@ struct ListeningSocket: Sendable {
 
     /// Returns the address and port of a TCP socket; `nil` for other sockets.
     private static func localEndpoint(_ descriptor: Int32) -> (address: IPAddress, port: UInt16)? {
-        var storage = sockaddr_storage()
-        var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let result = withUnsafeMutablePointer(to: &storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
-        }
-        guard result == 0 else { return nil }
-        let family = Int32(storage.ss_family)
-        return withUnsafeBytes(of: &storage) { bytes in
-            let port = UInt16(bytes[2]) << 8 | UInt16(bytes[3])
-            switch family {
-            case AF_INET: return IPAddress(bytes: bytes[4..<8]).map { ($0, port) }
-            case AF_INET6: return IPAddress(bytes: bytes[8..<24]).map { ($0, port) }
-            default: return nil
-            }
-        }
+        SocketAddress(of: descriptor).flatMap { name in name.address.map { ($0, name.port) } }
     }
 }

@@ -21,7 +21,7 @@ struct TransferOptions: ParsableArguments {
 
     @OptionGroup var server: ServerOptions
 
-    @OptionGroup var network: Console.NetworkOptions
+    @OptionGroup var network: NetworkOptions
 
     @Flag(help: "Write JSON: one record of type transfer per line on standard output, instead of the progress.")
     var json = false

@@ -1,7 +1,6 @@
 // A program that compiles with a later version of HTTPSessionTestKit, in which a line follows each of these:
-//   SocketAddress.swift: `case unix(String)` `case abstract(String)`
+//   ListeningAddress.swift: `case unix(String)` `case abstract(String)`
 //   StubResponse.swift: `case reset` `case never`
-//   ProxyServer.swift: `case unreachable` `case timedOut`
 import HTTPSessionTestKit
 
 func text(_ address: ListeningAddress) -> String {
@@ -18,13 +17,5 @@ func text(_ ending: StubResponse.Ending) -> String {
     }
 }
 
-func text(_ outcome: ProxyServer.Passage.Outcome) -> String {
-    switch outcome {
-    case .forwarded, .unauthorized, .foreignHost, .unreachable: "known"
-    @unknown default: "something new"
-    }
-}
-
 private let later1: ListeningAddress = .abstract("a")  // later version
 private let later2: StubResponse.Ending = .never  // later version
-private let later3: ProxyServer.Passage.Outcome = .timedOut  // later version

@@ -6,6 +6,7 @@ import HTTPSessionTestKit
 import NetworkLab
 import Pacing
 import Testing
+import TestServers
 
 @testable import HTTPSessionJournal
 

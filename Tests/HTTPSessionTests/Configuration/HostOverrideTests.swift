@@ -7,7 +7,7 @@ import Testing
     private func error(_ host: String, _ port: Int = 443, _ addresses: [String] = ["127.0.0.1"]) -> HTTPSessionError? {
         var configuration = SessionConfiguration()
         configuration.hostOverrides = [.init(host: host, port: port, addresses: addresses)]
-        return HTTPSessionError.thrown { try NetworkOptions(configuration) }
+        return HTTPSessionError.thrown { try EngineConfiguration(configuration) }
     }
 
     @Test(arguments: ["a.example", "A.Example.", "xn--bcher-kva.example", "_service.example", "1.example", "127.0.0.1", "a"])

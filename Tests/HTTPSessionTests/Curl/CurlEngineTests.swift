@@ -42,7 +42,7 @@ import Testing
     }
 
     private func engine(_ change: (inout SessionConfiguration) -> Void = { _ in }) throws -> CurlEngine {
-        let network = try NetworkOptions(localConfiguration(change))
+        let network = try EngineConfiguration(localConfiguration(change))
         return try CurlEngine(network)
     }
 

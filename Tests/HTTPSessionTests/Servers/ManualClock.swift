@@ -24,7 +24,7 @@ final class ManualClock: SessionTransport {
     func sleep(for duration: Duration) async throws { try await transport.sleep(for: duration) }
 
     func makeEngine(
-        _ network: NetworkOptions, path: PathMonitor?
+        _ network: EngineConfiguration, path: PathMonitor?
     ) throws(HTTPSessionError) -> any TransferEngine {
         let engine = try transport.makeEngine(network, path: path)
         let waker = engine.waker

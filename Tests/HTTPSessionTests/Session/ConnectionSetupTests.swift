@@ -7,6 +7,7 @@ import HTTPTypes
 import NetworkLab
 import Reachability
 import Testing
+import TestServers
 
 /// Connection setup of a session: Unix sockets, host overrides, proxies, network namespaces, interfaces.
 @Suite(.timeLimit(.minutes(20))) struct ConnectionSetupTests {
@@ -171,7 +172,7 @@ import Testing
         let secure = try #require(URL(string: "https://secure.example:\(server.port)/"))
         let plain = try #require(URL(string: "http://secure.example:\(server.port)/"))
         _ = try await first.dataTask(for: TransferRequest(url: secure)).response
-        first.finishTasksAndInvalidate()
+        first.cancel(afterTasks: true)
         _ = await log.awaitInvalidation()
         try await server.awaitOpenConnections(0)
 
@@ -317,7 +318,7 @@ import Testing
         await expectEqual(failure(session.dataTask(for: try request("silent.example")))?.code, .timedOut)
         let second = session.dataTask(for: try request("other.example"))
         try await resolver.awaitQuestions(2)
-        session.invalidateAndCancel()
+        session.cancel()
         #expect(await failure(second) != nil)
         #expect(ContinuousClock.now - start < .seconds(120))
         log.add()
@@ -334,7 +335,7 @@ import Testing
         #expect(tasks.count { $0.state == .running } <= 2)
         #expect(tasks.count { $0.state == .waiting } >= 4)
         #expect(Set(resolver.names).count <= 2)
-        session.invalidateAndCancel()
+        session.cancel()
         for task in tasks { await expectEqual(failure(task)?.code, .cancelled) }
     }
 
@@ -346,7 +347,7 @@ import Testing
         for task in tasks { await expectEqual(failure(task)?.code, .timedOut) }
         // The one lookup asks for A and AAAA.
         #expect(resolver.names.count <= 2)
-        session.invalidateAndCancel()
+        session.cancel()
     }
 
     @Test(.skippedUnderSanitizers)

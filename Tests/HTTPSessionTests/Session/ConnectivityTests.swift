@@ -8,6 +8,7 @@ import Logging
 import NetworkLab
 import Reachability
 import Testing
+import TestServers
 
 /// A session's transfers while networks appear and disappear: a client with two uplinks to the server's host, on the real kernel.
 @Suite(.requiresNamespaces, .timeLimit(.minutes(20))) struct ConnectivityTests {

@@ -5,6 +5,7 @@ import HTTPSession
 import HTTPSessionTestKit
 import NetworkLab
 import Testing
+import TestServers
 
 /// Connections that are idle between two requests, whose sockets stay in the session's loop.
 @Suite(.timeLimit(.minutes(10))) struct IdleConnectionTests {

@@ -4,6 +4,7 @@ import Foundation
 import HTTPSession
 import HTTPSessionTestKit
 import Testing
+import TestServers
 
 /// SOCKS proxies, which forward bytes without knowledge of HTTP.
 @Suite(.timeLimit(.minutes(20))) struct SOCKSTests {

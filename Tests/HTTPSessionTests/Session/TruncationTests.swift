@@ -4,6 +4,7 @@ import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
 import Testing
+import TestServers
 
 @testable import HTTPSession
 

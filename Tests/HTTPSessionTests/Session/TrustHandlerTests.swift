@@ -6,6 +6,7 @@ import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
 import Testing
+import TestServers
 
 /// Server trust handlers, tested through the complete library.
 @Suite(.timeLimit(.minutes(20))) struct TrustHandlerTests {
@@ -75,7 +76,7 @@ import Testing
             handlers: TrustDecider(.accept).handlers,
             monitors: [log])
         for _ in 0..<2 { _ = try await session.dataTask(for: request(server)).response }
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         let events = await log.awaitInvalidation()
         expectEqual(events.filter { $0.hasPrefix("server challenged") }, ["server challenged certificate-has-unknown-root"])
         #expect(events.first { $0.hasPrefix("server") || $0.hasPrefix("response") }?.hasPrefix("server") == true)

@@ -6,6 +6,7 @@ import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
 import Testing
+import TestServers
 
 /// Resumable uploads by tus and by the draft, to a server that drops and forgets them.
 @Suite(.timeLimit(.minutes(20))) struct ResumableUploadTests: UploadSuite {

@@ -6,6 +6,7 @@ import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
 import Testing
+import TestServers
 
 /// Uploads to tuspyserver, an independent tus server.
 @Suite(.requires(TusServer.program), .timeLimit(.minutes(20))) struct TusServerTests {

@@ -6,6 +6,7 @@ import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
 import Testing
+import TestServers
 
 /// Resumable uploads that are refused, redirected, challenged, suspended and canceled.
 @Suite(.timeLimit(.minutes(20))) struct UploadControlTests: UploadSuite {

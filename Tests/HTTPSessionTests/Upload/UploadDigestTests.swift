@@ -6,6 +6,7 @@ import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
 import Testing
+import TestServers
 
 @testable import HTTPSession
 

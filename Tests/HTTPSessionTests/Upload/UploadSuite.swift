@@ -5,6 +5,7 @@ import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
 import Testing
+import TestServers
 
 /// A suite of resumable uploads to a server that drops, refuses and forgets them. The body has 1,000,000 bytes.
 protocol UploadSuite {

@@ -2,6 +2,7 @@ import EventLoop
 import Foundation
 import HTTPSessionTestKit
 import Pacing
+import TestServers
 
 /// A tus server that cuts connections, refuses, stays silent and restarts, by seeded random draws. Only its uploads on the disk
 /// survive a restart.

@@ -1,13 +1,14 @@
 import EventLoop
 import Glibc
+import HTTPSessionTestKit
 
 /// A name server that receives every query and answers none, for tests of slow lookups.
 ///
 /// A client uses it if its `/etc/resolv.conf` names it. A test arranges that in a mount namespace of its own, and takes port 53 in a network
 /// namespace of its own.
-public final class SilentResolver: Sendable {
+package final class SilentResolver: Sendable {
     /// The UDP port.
-    public let port: UInt16
+    package let port: UInt16
     private let stopped: Waker
     private let thread: LoopThread
     private let log: ServerLog<[String]>
@@ -19,19 +20,21 @@ public final class SilentResolver: Sendable {
     ///   - port: the UDP port; 0 lets the kernel choose.
     ///   - namespace: the file of the network namespace to listen in; `nil` for the namespace of the caller.
     /// - Throws: ``TestServerError``.
-    public init(at address: String = "127.0.0.1", port: UInt16 = 53, namespace: String? = nil) throws {
+    package init(at address: String = "127.0.0.1", port: UInt16 = 53, namespace: String? = nil) throws {
         let log = ServerLog<[String]>([])
         do {
             let stopped = try Waker()
             let bound = Locked<Result<UInt16, TestServerError>>(.success(0))
             thread = try LoopThread(name: "silent-resolver", namespace: namespace) { () throws(LoopError) -> () -> Void in
                 do {
-                    let name = try SocketAddress(address, port: port)
+                    let name = try SocketAddress(.ip(address, port: port))
                     let socket = try Descriptor.socket(name.family, SOCK_DGRAM)
-                    guard name.withPointer({ bind(socket.number, $0, $1) }) == 0 else {
+                    guard name.bind(socket.number) == 0 else {
                         throw TestServerError("bind", errno: errno)
                     }
-                    let port = try SocketAddress(of: socket.number).port
+                    guard let port = SocketAddress(of: socket.number)?.port else {
+                        throw TestServerError("getsockname", errno: errno)
+                    }
                     bound.withLock { $0 = .success(port) }
                     return { listen(socket, stopped, log) }
                 } catch {
@@ -54,19 +57,19 @@ public final class SilentResolver: Sendable {
     deinit { stop() }
 
     /// Stops the server. The kernel then refuses queries.
-    public func stop() {
+    package func stop() {
         stopped.wake()
         thread.join()
     }
 
     /// The names in the first 4,096 queries, in their order, with repetitions.
-    public var names: [String] { log.state }
+    package var names: [String] { log.state }
 
     /// Waits until this number of queries has arrived, for at most `limit`; 30 s by default.
     ///
     /// - Throws: ``TestServerError`` if they do not come in time.
     @discardableResult
-    public func awaitQuestions(_ count: Int, within limit: Duration = .seconds(30)) async throws -> [String] {
+    package func awaitQuestions(_ count: Int, within limit: Duration = .seconds(30)) async throws -> [String] {
         try await log.wait(for: "\(count) questions", within: limit) { $0.count >= count }
     }
 }

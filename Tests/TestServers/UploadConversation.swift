@@ -1,3 +1,5 @@
+import HTTPSessionTestKit
+
 /// One connection to an ``UploadServer``, on a thread of its own.
 struct UploadConversation {
     let number: Int

@@ -1,20 +1,21 @@
 import EventLoop
-public import struct FoundationEssentials.URL
+package import HTTPSessionTestKit
+package import struct FoundationEssentials.URL
 
 /// A proxy on a loopback address that forwards to loopback addresses only. It speaks HTTP (CONNECT, and requests in absolute form), SOCKS5 and
 /// SOCKS4, and recognizes them by the first byte. It resolves no name.
-public final class ProxyServer: Sendable {
+package final class ProxyServer: Sendable {
     /// The credentials that a client must present.
-    public struct Credentials: Hashable, Sendable {
+    package struct Credentials: Hashable, Sendable {
         /// The user's name.
-        public var user: String
+        package var user: String
         /// The password.
-        public var password: String
+        package var password: String
         /// The scheme by which HTTP clients present the credentials.
-        public var scheme: Scheme
+        package var scheme: Scheme
 
         /// Creates the credentials of a user.
-        public init(user: String, password: String, scheme: Scheme = .basic) {
+        package init(user: String, password: String, scheme: Scheme = .basic) {
             self.user = user
             self.password = password
             self.scheme = scheme
@@ -22,7 +23,7 @@ public final class ProxyServer: Sendable {
     }
 
     /// An authentication scheme.
-    @nonexhaustive public enum Scheme: Hashable, Sendable, CaseIterable {
+    package enum Scheme: Hashable, Sendable, CaseIterable {
         /// Basic (RFC 7617).
         case basic
         /// Digest (RFC 7616), with MD5 and `qop=auth`; a nonce never expires.
@@ -30,9 +31,9 @@ public final class ProxyServer: Sendable {
     }
 
     /// One request to pass the proxy, whether it was granted or not.
-    public struct Passage: Hashable, Sendable {
+    package struct Passage: Hashable, Sendable {
         /// The protocol of the request.
-        @nonexhaustive public enum Kind: Hashable, Sendable {
+        package enum Kind: Hashable, Sendable {
             /// A tunnel, by the HTTP method CONNECT.
             case connect
             /// A request whose target is a URL.
@@ -43,7 +44,7 @@ public final class ProxyServer: Sendable {
             case socks4
         }
         /// The outcome of the request.
-        @nonexhaustive public enum Outcome: Hashable, Sendable {
+        package enum Outcome: Hashable, Sendable {
             /// The proxy has forwarded the request.
             case forwarded
             /// Credentials are missing or wrong.
@@ -54,33 +55,33 @@ public final class ProxyServer: Sendable {
             case unreachable
         }
         /// The protocol of the request.
-        public let kind: Kind
+        package let kind: Kind
         /// The host as it was written: a name that the client leaves to the proxy, or an address that the client had resolved.
-        public let host: String
+        package let host: String
         /// The TCP port.
-        public let port: UInt16
+        package let port: UInt16
         /// The HTTP request; `nil` for SOCKS.
-        public let request: ReceivedRequest?
+        package let request: ReceivedRequest?
         /// The outcome of the request.
-        public let outcome: Outcome
+        package let outcome: Outcome
     }
 
     /// The counts and records of the proxy so far.
-    public struct Seen: Sendable {
+    package struct Seen: Sendable {
         /// The first 4,096 requests to pass, in their order.
-        public internal(set) var passages: [Passage] = []
+        package internal(set) var passages: [Passage] = []
         /// The number of accepted connections.
-        public internal(set) var connections = 0
+        package internal(set) var connections = 0
         /// The number of connections that are open.
-        public internal(set) var openConnections = 0
+        package internal(set) var openConnections = 0
         /// The number of bytes from clients to servers, after the request was granted.
-        public internal(set) var bytesUp: Int64 = 0
+        package internal(set) var bytesUp: Int64 = 0
         /// The number of bytes from servers to clients.
-        public internal(set) var bytesDown: Int64 = 0
+        package internal(set) var bytesDown: Int64 = 0
     }
 
     /// The TCP port.
-    public let port: UInt16
+    package let port: UInt16
     private let isEncrypted: Bool
     private let host: String
     private let listener: Listener
@@ -95,11 +96,11 @@ public final class ProxyServer: Sendable {
     ///     user name.
     ///   - names: hosts and the loopback addresses to which they resolve; `localhost` and loopback addresses need no entry.
     /// - Throws: ``TestServerError``.
-    public init(
+    package init(
         at address: ListeningAddress = .loopback, tls: ServerTLS? = nil, credentials: Credentials? = nil,
         names: [String: String] = [:]
     ) throws {
-        let context = try tls.map(TLSContext.init)
+        let context = try tls.map(TLSServerContext.init)
         let log = ServerLog(Seen())
         listener = try Listener(at: address, namespace: nil, maximumConnections: 256, receiveBuffer: nil) { socket, stop in
             let number = log.change { seen in
@@ -122,12 +123,12 @@ public final class ProxyServer: Sendable {
     }
 
     /// Ends all connections and threads, and waits until they have ended.
-    public func stop() {
+    package func stop() {
         listener.end()
     }
 
     /// Returns the proxy's URL. `scheme` is `socks4`, `socks4a`, `socks5` or `socks5h` for SOCKS, and `nil` for HTTP with or without TLS.
-    public func url(scheme: String? = nil) -> URL {
+    package func url(scheme: String? = nil) -> URL {
         let scheme = scheme ?? (isEncrypted ? "https" : "http")
         let text = "\(scheme)://\(host.contains(":") ? "[\(host)]" : host):\(port)"
         guard let url = URL(string: text) else { preconditionFailure("no URL: \(text)") }
@@ -135,17 +136,17 @@ public final class ProxyServer: Sendable {
     }
 
     /// The counts and records at this moment.
-    public var seen: Seen { log.state }
+    package var seen: Seen { log.state }
 
     /// The requests to pass, in their order.
-    public var passages: [Passage] { log.state.passages }
+    package var passages: [Passage] { log.state.passages }
 
     /// Waits until this number of requests to pass has arrived, for at most `limit`; 30 s by default.
     ///
     /// - Returns: the requests so far.
     /// - Throws: ``TestServerError`` if they do not come in time.
     @discardableResult
-    public func awaitPassages(_ count: Int, within limit: Duration = .seconds(30)) async throws -> [Passage] {
+    package func awaitPassages(_ count: Int, within limit: Duration = .seconds(30)) async throws -> [Passage] {
         try await log.wait(for: "\(count) passages", within: limit) { $0.passages.count >= count }.passages
     }
 }

@@ -3,12 +3,12 @@ import Certificates
 
 /// A server's SSL_CTX.
 // @unchecked: OpenSSL counts its references atomically, and after `init` threads only make connections from it.
-final class TLSContext: @unchecked Sendable {
-    let pointer: OpaquePointer
+package final class TLSServerContext: @unchecked Sendable {
+    package let pointer: OpaquePointer
     /// The protocol list of RFC 7301 with the one entry that the callback selects. Its address is the callback's argument.
     private let chosenProtocol: UnsafeMutableBufferPointer<UInt8>
 
-    init(_ settings: ServerTLS) throws {
+    package init(_ settings: ServerTLS) throws {
         OpenSSL.prepare()
         guard let context = SSL_CTX_new(TLS_server_method()) else { throw TestServerError(openSSL: "SSL_CTX_new") }
         pointer = context
@@ -79,7 +79,7 @@ final class TLSContext: @unchecked Sendable {
     }
 
     /// The parameters that the handshake of a connection has negotiated.
-    static func details(of tls: OpaquePointer) -> ReceivedRequest.TLSDetails {
+    package static func details(of tls: OpaquePointer) -> ReceivedRequest.TLSDetails {
         var certificate: [UInt8]?
         if let peer = SSL_get1_peer_certificate(tls) {
             defer { X509_free(peer) }

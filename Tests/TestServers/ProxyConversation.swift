@@ -1,13 +1,15 @@
 import EventLoop
 import FoundationEssentials
 import Glibc
+import HTTPSessionTestKit
+import Reachability
 
 /// One connection to a ``ProxyServer``, on a thread of its own.
 struct ProxyConversation {
     let number: Int
     let client: Channel
     let stop: Waker
-    let tls: TLSContext?
+    let tls: TLSServerContext?
     let credentials: ProxyServer.Credentials?
     let names: [String: String]
     let log: ServerLog<ProxyServer.Seen>
@@ -224,14 +226,15 @@ struct ProxyConversation {
     /// The loopback address of a host.
     private func loopback(_ host: String) -> String? {
         let address = names[host.lowercased()] ?? (host.lowercased() == "localhost" ? "127.0.0.1" : host)
-        return address == "::1" || (address.hasPrefix("127.") && SocketAddress.isNumeric(address)) ? address : nil
+        return address == "::1" || (address.hasPrefix("127.") && IPAddress(address) != nil) ? address : nil
     }
 
     private func dial(_ address: String, _ port: UInt16) -> Channel? {
-        guard let name = try? SocketAddress(address, port: port), let socket = try? Descriptor.socket(name.family, SOCK_STREAM)
+        guard let name = IPAddress(address).map({ SocketAddress($0, port: port) }),
+            let socket = try? Descriptor.socket(name.family, SOCK_STREAM)
         else { return nil }
         // A loopback address answers at once, or never.
-        guard name.withPointer({ connect(socket.number, $0, $1) }) == 0 || errno == EINPROGRESS else { return nil }
+        guard name.connect(socket.number) == 0 || errno == EINPROGRESS else { return nil }
         let channel = Channel(socket, stop: stop)
         guard (try? channel.awaitReadiness(POLLOUT, until: MonotonicClock.now() + 5_000_000_000)) == true else { return nil }
         var error: Int32 = 0

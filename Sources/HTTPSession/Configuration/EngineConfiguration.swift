@@ -2,8 +2,8 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import Wire
 
-/// The options that all transfers of a session share, checked, in the form that an engine reads.
-package struct NetworkOptions: Sendable {
+/// The part of a `SessionConfiguration` that an engine reads: what all transfers of a session share, checked.
+package struct EngineConfiguration: Sendable {
     package var httpVersion = SessionConfiguration.HTTPVersion.automatic
     /// The largest number of connections to one host; `nil` if only the queue limits it.
     package var maximumConnectionsPerHost: Int? = 6

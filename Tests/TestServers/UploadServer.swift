@@ -1,4 +1,6 @@
-public import struct FoundationEssentials.URL
+package import HTTPSessionTestKit
+
+package import struct FoundationEssentials.URL
 
 /// A server for resumable uploads, which follows its protocol except for the faults that the test chooses.
 ///
@@ -9,9 +11,9 @@ public import struct FoundationEssentials.URL
 /// ```
 ///
 /// The bytes of a body before a cut are kept. A request for an upload ends an earlier one that is still sending to it.
-public final class UploadServer: Sendable {
+package final class UploadServer: Sendable {
     /// The protocol of an upload server.
-    @nonexhaustive public enum Dialect: Hashable, Sendable {
+    package enum Dialect: Hashable, Sendable {
         /// tus 1.0.0 with the extension `creation`.
         case tus
         /// draft-ietf-httpbis-resumable-upload, interoperability version 8.
@@ -19,40 +21,40 @@ public final class UploadServer: Sendable {
     }
 
     /// The settings of a server besides its faults.
-    public struct Options: Sendable {
+    package struct Options: Sendable {
         /// The address to listen at; by default a free port of 127.0.0.1.
-        public var address = ListeningAddress.loopback
+        package var address = ListeningAddress.loopback
         /// The file of the network namespace to listen in; `nil` for the namespace of the caller. The closures that answer then run inside the
         /// namespace, and must not start work on queues or tasks: Dispatch would create its threads there.
-        public var namespace: String?
+        package var namespace: String?
         /// The value of `Upload-Limit`, for the draft's protocol.
-        public var limit: String?
+        package var limit: String?
         /// The interoperability version that the draft's 104 responses name; `nil` to send none.
-        public var interopVersion: Int? = 8
+        package var interopVersion: Int? = 8
         /// The text before `/uploads/1` in `Location`, such as `http://127.0.0.1:PORT`.
-        public var locationPrefix = ""
+        package var locationPrefix = ""
         /// An existing directory for the uploads: a later server with the same directory continues them. If it is `nil`, uploads are in memory and
         /// end with their server.
-        public var directory: String?
+        package var directory: String?
         /// The rate at which bodies are read, in bytes per second; `nil` for no limit.
-        public var bytesPerSecond: Int?
+        package var bytesPerSecond: Int?
 
         /// Creates the settings of a server without faults.
-        public init() {}
+        package init() {}
     }
 
     /// A request whose head has been read.
-    public struct Turn: Sendable {
+    package struct Turn: Sendable {
         /// The number of the request among the server's, counted from 1.
-        public let number: Int
+        package let number: Int
         /// The request, without its body.
-        public let request: ReceivedRequest
+        package let request: ReceivedRequest
         /// The number of bytes that the server has of the upload; `nil` if there is no such upload.
-        public let stored: Int64?
+        package let stored: Int64?
     }
 
     /// A fault in the handling of a request.
-    @nonexhaustive public enum Fault: Sendable {
+    package enum Fault: Sendable {
         /// After this number of bytes of the body and a wait, the connection ends; the last `losing` of the bytes are not kept. A reset may
         /// destroy what the client has not read yet, such as a 104.
         case cut(afterBodyBytes: Int64, losing: Int64 = 0, StubResponse.Ending = .reset, after: StubResponse.Wait? = nil)
@@ -71,21 +73,21 @@ public final class UploadServer: Sendable {
     }
 
     /// The state of an upload.
-    public struct Upload: Hashable, Sendable {
+    package struct Upload: Hashable, Sendable {
         /// The length that the creating request declared; `nil` for none.
-        public let length: Int64?
+        package let length: Int64?
         var contents = Contents.memory([])
         /// Whether the client has declared the upload complete.
-        public internal(set) var isComplete = false
+        package internal(set) var isComplete = false
         /// The fields of the request that created the upload, such as `Upload-Metadata`.
-        public let fields: [HeaderField]
+        package let fields: [HeaderField]
         /// The number of requests for the upload: bytes of an older one are dropped.
         var writer = 0
 
         /// The bytes that have been received, each at its offset.
-        public var bytes: [UInt8] { contents.bytes }
+        package var bytes: [UInt8] { contents.bytes }
         /// The number of received bytes.
-        public var count: Int64 { contents.count }
+        package var count: Int64 { contents.count }
     }
 
     /// The records of a server so far.
@@ -98,7 +100,7 @@ public final class UploadServer: Sendable {
     }
 
     /// The TCP port.
-    public let port: UInt16
+    package let port: UInt16
     private let listener: Listener
     private let log: ServerLog<Seen>
     private let host: String
@@ -110,7 +112,7 @@ public final class UploadServer: Sendable {
     ///   - options: the other settings.
     ///   - fault: the fault of each request, called on the connection's thread when the head has been read; `nil` for no fault.
     /// - Throws: ``TestServerError``.
-    public init(_ dialect: Dialect, options: Options = Options(), fault: @escaping @Sendable (Turn) -> Fault? = { _ in nil })
+    package init(_ dialect: Dialect, options: Options = Options(), fault: @escaping @Sendable (Turn) -> Fault? = { _ in nil })
         throws
     {
         let shelf = options.directory.map { UploadShelf($0) }
@@ -136,25 +138,25 @@ public final class UploadServer: Sendable {
     }
 
     /// Ends all connections and threads, and waits until they have ended.
-    public func stop() { listener.end() }
+    package func stop() { listener.end() }
 
     /// The URL that creates uploads. An address that cannot be in a URL is a mistake of the test and traps.
-    public var url: URL {
+    package var url: URL {
         guard let url = URL(string: "http://\(host):\(port)/uploads") else { preconditionFailure("no URL: \(host)") }
         return url
     }
 
     /// The requests whose heads were read, oldest first; `bodyLength` is the number of bytes that were read of the body.
-    public var requests: [ReceivedRequest] { log.state.requests }
+    package var requests: [ReceivedRequest] { log.state.requests }
     /// The uploads, in the order in which they were created.
-    public var uploads: [Upload] { log.state.uploads.sorted { $0.key < $1.key }.map(\.value) }
+    package var uploads: [Upload] { log.state.uploads.sorted { $0.key < $1.key }.map(\.value) }
     /// The number of bytes that were read of the bodies of all requests.
-    public var bodyBytes: Int64 { log.state.bodyBytes }
+    package var bodyBytes: Int64 { log.state.bodyBytes }
 
     /// Waits until this number of bytes of bodies has been read, for at most `limit`; 30 s by default.
     ///
     /// - Throws: ``TestServerError`` if that does not happen in time.
-    public func awaitBodyBytes(_ count: Int64, within limit: Duration = .seconds(30)) async throws {
+    package func awaitBodyBytes(_ count: Int64, within limit: Duration = .seconds(30)) async throws {
         _ = try await log.wait(for: "\(count) bytes", within: limit) { $0.bodyBytes >= count }
     }
 }

@@ -1,6 +1,7 @@
 import COpenSSL
 import Certificates
 import FoundationEssentials
+import HTTPSessionTestKit
 
 extension ProxyServer.Credentials {
     /// The challenge for a client without credentials.

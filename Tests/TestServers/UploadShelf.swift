@@ -1,4 +1,5 @@
 import Glibc
+import HTTPSessionTestKit
 
 /// The directory in which an ``UploadServer`` keeps its uploads beyond its own end: the bytes of each, and the request that created it.
 struct UploadShelf: Sendable {
