@@ -74,8 +74,8 @@ struct HTTPSessionExamples {
     static func printData() async throws {
         let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/")
 
-        let (data, response) = try await session.data(from: "users/7")
-        print(data.count, response.statusCode)
+        let response = try await session.get("users/7").response
+        print(response.data.count, response.statusCode)
     }
 
     static func printErrors() async throws {

@@ -231,30 +231,27 @@ extension HTTPSessionManager {
 
     // MARK: The session's end
 
-    /// Ends the session when its last task has finished. Tasks that are made later fail with ``HTTPSessionError/Code/sessionInvalidated``.
-    ///
-    /// Tasks that were not started fail as well. The last event of the session is ``SessionEvent/sessionInvalidated``; then the session releases its
-    /// monitors and handlers. The ``shared`` session ignores this call.
-    public func finishTasksAndInvalidate() { core.invalidate(cancelsTasks: false, session: self) }
-
-    /// Ends the session and cancels its tasks. Tasks that are made later fail with ``HTTPSessionError/Code/sessionInvalidated``.
+    /// Ends the session. Tasks that are made later fail with ``HTTPSessionError/Code/sessionInvalidated``.
     ///
     /// The last event of the session is ``SessionEvent/sessionInvalidated``; then the session releases its monitors and handlers. The ``shared``
-    /// session ignores this.
-    public func invalidateAndCancel() { core.invalidate(cancelsTasks: true, session: self) }
+    /// session ignores this call.
+    ///
+    /// - Parameter afterTasks: Whether the session ends when its last task has finished. Tasks that were not started fail. If `false`, all tasks are
+    ///   canceled.
+    public func cancel(afterTasks: Bool = false) { core.invalidate(cancelsTasks: !afterTasks, session: self) }
 
-    /// Ends the session and waits until its tasks and connections have ended, its files are written and its last event is delivered. The files
-    /// are those of cookies and of Strict-Transport-Security. The session has then released its monitors and handlers. For the ``shared`` session, the
-    /// call has no effect and returns at once.
+    /// Waits until the session has ended: its tasks and connections, its files, which are those of cookies and of Strict-Transport-Security, and its
+    /// last event. The session has then released its monitors and handlers. For the ``shared`` session, the call returns at once.
+    ///
+    /// ```swift
+    /// session.cancel()
+    /// await session.waitUntilEnded()
+    /// ```
     ///
     /// A session without references ends with its last task. The thread that releases the last reference waits until the connections are closed
-    /// and the files are written: milliseconds, or longer on a slow disk. If that thread must not wait, call this method before you release the
+    /// and the files are written: milliseconds, or longer on a slow disk. If that thread must not wait, call these methods before you release the
     /// last reference.
-    ///
-    /// - Parameter cancelingTasks: Whether tasks are canceled. If `false`, the call waits for them.
-    public func close(cancelingTasks: Bool = true) async {
-        await core.close(cancelsTasks: cancelingTasks, session: self)
-    }
+    public func waitUntilEnded() async { await core.waitUntilEnded() }
 }
 
 extension HTTPSessionManager {

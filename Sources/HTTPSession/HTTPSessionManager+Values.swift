@@ -18,15 +18,4 @@ extension HTTPSessionManager {
         let response = try await dataTask(for: request).response
         return (response.data, response)
     }
-
-    /// Requests a URL (GET), and returns the body and the response of any status; see ``data(for:)``.
-    public func data(from url: URL) async throws(HTTPSessionError) -> (Data, TransferResponse) {
-        try await data(from: url.absoluteString)
-    }
-
-    /// Requests a path relative to ``baseURL``, or a URL (GET), and returns the body and the response of any status; see ``data(for:)``.
-    public func data(from path: String) async throws(HTTPSessionError) -> (Data, TransferResponse) {
-        let response = try await get(path).response
-        return (response.data, response)
-    }
 }

@@ -14,14 +14,13 @@ public import Reachability
 ///
 /// A task starts when it is made, unless `startsImmediately` is `false`. It runs even if the program keeps no reference to the session or to the
 /// task. A session has a thread of its own, which never runs user code: handlers, callbacks and monitors run elsewhere. A session ends when it is
-/// invalidated (``invalidateAndCancel()``, ``finishTasksAndInvalidate()``), when it is closed (``close(cancelingTasks:)``), or with its last task
-/// after its last reference is released.
+/// canceled (``cancel(afterTasks:)``), or with its last task after its last reference is released.
 public final class HTTPSessionManager: Sendable {
     /// The URL that paths are relative to (RFC 3986 section 5), as if its path ended in a slash; `nil` if all URLs are absolute.
     public let baseURL: URL?
     /// The configuration that the session was made with.
     public let configuration: SessionConfiguration
-    /// The handlers of tasks that have none of their own; none when the session has ended (``close(cancelingTasks:)``), which releases them.
+    /// The handlers of tasks that have none of their own; none when the session has ended (``cancel(afterTasks:)``), which releases them.
     public var handlers: TransferHandlers { core.handlers.current }
     /// The serializer that puts parameters into requests.
     public let requestSerializer: any RequestSerializer

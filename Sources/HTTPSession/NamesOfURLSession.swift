@@ -27,6 +27,20 @@ extension HTTPSessionManager {
         with request: Any, completionHandler: @escaping @Sendable (Data?, TransferResponse?, (any Error)?) -> Void
     ) -> TransferTask { get("") }
 
+    /// URLSession's data of a URL. The counterparts are ``get(_:parameters:headerFields:)`` and ``dataTask(for:)``.
+    @available(*, unavailable, message: "await get(_:).data(), or get(_:).response of any status")
+    public func data(from url: Any) async throws -> (Data, TransferResponse) {
+        try await data(for: TransferRequest(url: URL(fileURLWithPath: "")))
+    }
+
+    /// URLSession's name of ``cancel(afterTasks:)`` without the tasks.
+    @available(*, unavailable, renamed: "cancel(afterTasks:)")
+    public func finishTasksAndInvalidate() {}
+
+    /// URLSession's name of ``cancel(afterTasks:)``.
+    @available(*, unavailable, renamed: "cancel()")
+    public func invalidateAndCancel() {}
+
     /// URLSession's name of ``uploadTask(for:from:handlers:startsImmediately:)``.
     @available(*, unavailable, renamed: "uploadTask(for:from:)")
     public func uploadTask(with request: Any, from body: Data) -> TransferTask { get("") }
@@ -37,11 +51,15 @@ extension HTTPSessionManager {
 
     /// URLSession's upload that is awaited. The counterpart is ``uploadTask(for:from:handlers:startsImmediately:)``.
     @available(*, unavailable, message: "await uploadTask(for:from:).response")
-    public func upload(for request: Any, from body: Data) async throws -> (Data, TransferResponse) { try await data(from: "") }
+    public func upload(for request: Any, from body: Data) async throws -> (Data, TransferResponse) {
+        try await data(for: TransferRequest(url: URL(fileURLWithPath: "")))
+    }
 
     /// URLSession's upload of a file that is awaited. The counterpart is ``uploadTask(for:from:handlers:startsImmediately:)``.
     @available(*, unavailable, message: "await uploadTask(for:from:).response with the body .file(url)")
-    public func upload(for request: Any, fromFile file: URL) async throws -> (Data, TransferResponse) { try await data(from: "") }
+    public func upload(for request: Any, fromFile file: URL) async throws -> (Data, TransferResponse) {
+        try await data(for: TransferRequest(url: URL(fileURLWithPath: "")))
+    }
 
     /// URLSession's download task. The counterpart is ``downloadTask(for:to:handlers:startsImmediately:)-(_,URL,_,_)``.
     @available(*, unavailable, message: "use downloadTask(for:to:), which takes the destination")
@@ -50,25 +68,25 @@ extension HTTPSessionManager {
     /// URLSession's download that is awaited. The counterpart is ``downloadTask(for:to:handlers:startsImmediately:)-(_,URL,_,_)``.
     @available(*, unavailable, message: "await downloadTask(for:to:).file(), which takes the destination")
     public func download(for request: Any) async throws -> (URL, TransferResponse) {
-        (URL(fileURLWithPath: ""), try await data(from: "").1)
+        (URL(fileURLWithPath: ""), try await data(for: TransferRequest(url: URL(fileURLWithPath: ""))).1)
     }
 
     /// URLSession's download of a URL that is awaited. The counterpart is ``downloadTask(for:to:handlers:startsImmediately:)-(_,URL,_,_)``.
     @available(*, unavailable, message: "await downloadTask(for:to:).file(), which takes the destination")
     public func download(from url: URL) async throws -> (URL, TransferResponse) {
-        (URL(fileURLWithPath: ""), try await data(from: "").1)
+        (URL(fileURLWithPath: ""), try await data(for: TransferRequest(url: URL(fileURLWithPath: ""))).1)
     }
 
     /// URLSession's bytes of a response. The counterpart is ``streamTask(for:handlers:startsImmediately:)``.
     @available(*, unavailable, message: "iterate over streamTask(for:).chunks")
     public func bytes(for request: Any) async throws -> (TransferTask.Chunks, TransferResponse) {
-        (get("").chunks, try await data(from: "").1)
+        (get("").chunks, try await data(for: TransferRequest(url: URL(fileURLWithPath: ""))).1)
     }
 
     /// URLSession's bytes of a URL. The counterpart is ``streamTask(for:handlers:startsImmediately:)``.
     @available(*, unavailable, message: "iterate over streamTask(for:).chunks")
     public func bytes(from url: URL) async throws -> (TransferTask.Chunks, TransferResponse) {
-        (get("").chunks, try await data(from: "").1)
+        (get("").chunks, try await data(for: TransferRequest(url: URL(fileURLWithPath: ""))).1)
     }
 
     /// URLSession's list of tasks with a completion handler. The counterpart is ``tasks``.

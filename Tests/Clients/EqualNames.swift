@@ -12,15 +12,14 @@ func watch(_ monitor: PathMonitor) async {
 }
 
 func load(_ session: HTTPSessionManager, _ url: URL) async throws -> Data {
-    let (data, response) = try await session.data(from: url)
+    let (data, response) = try await session.data(for: TransferRequest(url: url))
     guard response.statusCode == 200 else { throw HTTPSessionError(.badServerResponse, "\(response.statusCode)") }
     let task = session.dataTask(for: TransferRequest(url: url), startsImmediately: false)
     task.resume()
     task.suspend()
     task.cancel()
     print(task.state, task.progress)
-    session.finishTasksAndInvalidate()
-    session.invalidateAndCancel()
+    session.cancel()
     let (again, _) = try await session.data(for: TransferRequest(url: url))
     return data + again
 }

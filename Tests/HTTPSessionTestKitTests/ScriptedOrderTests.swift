@@ -111,7 +111,8 @@ struct ScriptedOrderTests {
             _ = try await session.get(path).response
             times.append(transport.elapsedTime)
         }
-        await session.close()
+        session.cancel()
+        await session.waitUntilEnded()
         return times
     }
 
@@ -138,7 +139,8 @@ struct ScriptedOrderTests {
             paths.append(transport.requests.map(\.path))
         }
         #expect(tasks.allSatisfy { $0.result != nil } && transport.requests.count == 80)
-        await session.close()
+        session.cancel()
+        await session.waitUntilEnded()
         return paths
     }
 
@@ -160,30 +162,36 @@ struct ScriptedOrderTests {
             transport.stub("/held", with: StubResponse(body: "held").held(by: gate))
             let held = session.get("/held")
             switch round % 3 {
-            case 0: await session.close()
+            case 0:
+                session.cancel()
+                await session.waitUntilEnded()
             case 1:
-                session.invalidateAndCancel()
-                await session.close()
+                session.cancel()
+                session.cancel()
+                await session.waitUntilEnded()
             default:
                 gate.open()
-                await session.close(cancelingTasks: false)
+                session.cancel(afterTasks: true)
+                await session.waitUntilEnded()
                 try await expectEqual(held.string(), "held")
             }
         }
         expectEqual(transport.elapsedTime, .zero)
     }
 
-    @Test func `two calls of close return when the transport is free`() async throws {
+    @Test func `two calls of waitUntilEnded return when the transport is free`() async throws {
         let transport = ScriptedTransport()
         transport.stub("/", with: StubResponse(body: "hello"))
         for _ in 0..<100 {
             let session = try Self.session(transport)
-            async let other: Void = session.close()
-            await session.close()
+            session.cancel()
+            async let other: Void = session.waitUntilEnded()
+            await session.waitUntilEnded()
             let next = try Self.session(transport)
             await other
             try await expectEqual(next.get("/").string(), "hello")
-            await next.close()
+            next.cancel()
+            await next.waitUntilEnded()
         }
     }
 

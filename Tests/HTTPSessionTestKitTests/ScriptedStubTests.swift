@@ -138,7 +138,8 @@ struct ScriptedStubTests {
             _ = try await task.response
         }
         expectEqual(counts.withLock { $0 }, [0, 1])
-        await session.close()
+        session.cancel()
+        await session.waitUntilEnded()
         box.withLock { $0 = nil }
     }
 

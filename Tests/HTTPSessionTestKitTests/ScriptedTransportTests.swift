@@ -183,7 +183,8 @@ struct ScriptedTransportTests {
         let first = try session()
         let error = #expect(throws: HTTPSessionError.self) { try session() }
         expectEqual(error?.code, .invalidConfiguration)
-        await first.close()
+        first.cancel()
+        await first.waitUntilEnded()
         try await expectEqual(session().get("a").response.statusCode, 200)
     }
 

@@ -29,9 +29,9 @@ public struct TransferMetrics: Hashable, Sendable {
 
 /// The metrics of one request and its response.
 ///
-/// The properties are those of `URLSessionTaskTransactionMetrics`, with a few exceptions. There is no `isMultipath` and no
-/// `domainResolutionProtocol`, because libcurl does not report them. There is no fetch type, because it is always the network.
-/// There are no copies of the request and the response.
+/// The properties have the names of `URLSessionTaskTransactionMetrics`. The times of the phases follow from five moments: the name is resolved
+/// from ``fetchStart`` to ``connectStart``, the connection is established, with TLS, from ``connectStart`` to ``connectEnd``, the server answers
+/// from ``requestStart`` to ``responseStart``, and the body arrives until ``responseEnd``.
 public struct TransactionMetrics: Hashable, Sendable, CustomStringConvertible, CustomReflectable {
     /// The request's method.
     public let method: String
@@ -81,22 +81,22 @@ public struct TransactionMetrics: Hashable, Sendable, CustomStringConvertible, C
 
     /// The time at which the resolver received the name, or that of the proxy. An address takes no time. `nil` if the result was
     /// cached, and on a reused connection, like all times of connection setup.
-    public var domainLookupStart: Date? { date(facts.lookupStart) }
+    package var domainLookupStart: Date? { date(facts.lookupStart) }
     /// The time at which the resolver answered (`CURLINFO_NAMELOOKUP_TIME_T`); `nil` if it was not asked.
-    public var domainLookupEnd: Date? { facts.lookupStart == nil ? nil : date(facts.nameLookup) }
+    package var domainLookupEnd: Date? { facts.lookupStart == nil ? nil : date(facts.nameLookup) }
     /// The time at which the addresses were known and TCP began.
     public var connectStart: Date? { date(facts.nameLookup) }
     /// The time at which the connection was established, including TLS if it is used.
     public var connectEnd: Date? { date(facts.secureConnect ?? facts.connect) }
     /// The time at which TCP was established and TLS began; `nil` without TLS.
-    public var secureConnectionStart: Date? { facts.secureConnect == nil ? nil : date(facts.connect) }
+    package var secureConnectionStart: Date? { facts.secureConnect == nil ? nil : date(facts.connect) }
     /// The time at which TLS was established; `nil` without TLS.
-    public var secureConnectionEnd: Date? { date(facts.secureConnect) }
+    package var secureConnectionEnd: Date? { date(facts.secureConnect) }
     /// The time directly before the request was sent (`CURLINFO_PRETRANSFER_TIME_T`).
     public var requestStart: Date? { date(facts.preTransfer) }
     /// The time at which the last byte of the request was sent (`CURLINFO_POSTTRANSFER_TIME_T`); `nil` if libcurl is older than
     /// 8.10.
-    public var requestEnd: Date? { date(facts.postTransfer) }
+    package var requestEnd: Date? { date(facts.postTransfer) }
     /// The time at which the first byte of the response arrived (`CURLINFO_STARTTRANSFER_TIME_T`).
     public var responseStart: Date? { date(facts.firstByte) }
     /// The end of the transaction (`CURLINFO_TOTAL_TIME_T`).
@@ -108,36 +108,36 @@ public struct TransactionMetrics: Hashable, Sendable, CustomStringConvertible, C
     public var isProxyConnection: Bool { facts.usedProxy }
     /// Whether the network was cellular at the start of the transaction, by the session's path monitor and its default route.
     /// `nil` without a monitor, without a network, and for servers on this machine.
-    public var isCellular: Bool? { network?.isCellular }
+    package var isCellular: Bool? { network?.isCellular }
     /// Whether the network was expensive by Reachability's definition; `nil` in the same cases as ``isCellular``.
-    public var isExpensive: Bool? { network?.isExpensive }
+    package var isExpensive: Bool? { network?.isExpensive }
     /// Whether the network was constrained by Reachability's definition; `nil` in the same cases as ``isCellular``.
-    public var isConstrained: Bool? { network?.isConstrained }
+    package var isConstrained: Bool? { network?.isConstrained }
     /// Whether the transaction reused an earlier connection.
     public var isReusedConnection: Bool { facts.reusedConnection }
     /// The local address of the connection.
-    public var localAddress: String? { facts.localAddress }
+    package var localAddress: String? { facts.localAddress }
     /// The local port of the connection.
-    public var localPort: Int? { facts.localPort }
+    package var localPort: Int? { facts.localPort }
     /// The address of the server or proxy.
     public var remoteAddress: String? { facts.remoteAddress }
     /// The port of the server or proxy.
-    public var remotePort: Int? { facts.remotePort }
+    package var remotePort: Int? { facts.remotePort }
     /// The size of the request line and fields, in bytes.
-    public var countOfRequestHeaderBytesSent: Int64 { facts.requestBytes }
+    package var countOfRequestHeaderBytesSent: Int64 { facts.requestBytes }
     /// The size of the request's body as sent, in bytes. It includes chunked framing if the length was not known.
-    public var countOfRequestBodyBytesSent: Int64 { facts.requestBodyBytes }
+    package var countOfRequestBodyBytesSent: Int64 { facts.requestBodyBytes }
     /// The size of the request's body as its source provided it, in bytes. If the request was stopped, libcurl may have read more
     /// than it sent.
-    public var countOfRequestBodyBytesBeforeEncoding: Int64 { facts.providedBodyBytes }
+    package var countOfRequestBodyBytesBeforeEncoding: Int64 { facts.providedBodyBytes }
     /// The size of the status lines and fields, in bytes.
-    public var countOfResponseHeaderBytesReceived: Int64 { facts.responseHeaderBytes }
+    package var countOfResponseHeaderBytesReceived: Int64 { facts.responseHeaderBytes }
     /// The size of the response's body before decompression, in bytes.
-    public var countOfResponseBodyBytesReceived: Int64 { facts.responseBodyBytes }
+    package var countOfResponseBodyBytesReceived: Int64 { facts.responseBodyBytes }
     /// The size of the response's body after decompression, in bytes.
-    public var countOfResponseBodyBytesAfterDecoding: Int64 { facts.decodedBodyBytes }
+    package var countOfResponseBodyBytesAfterDecoding: Int64 { facts.decodedBodyBytes }
     /// The TLS version, such as `TLSv1.3`; `nil` without TLS.
     public var negotiatedTLSProtocolVersion: String? { facts.tlsVersion }
     /// The cipher suite's name in IANA's registry, such as `TLS_AES_256_GCM_SHA384`; `nil` without TLS.
-    public var negotiatedTLSCipherSuite: String? { facts.tlsCipher }
+    package var negotiatedTLSCipherSuite: String? { facts.tlsCipher }
 }

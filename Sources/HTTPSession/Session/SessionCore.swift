@@ -146,12 +146,9 @@ final class SessionCore: Sendable {
 
     func deliver(_ body: @escaping @Sendable () -> Void) { outbox.deliver(body) }
 
-    func close(cancelsTasks: Bool, session: any AnyObject & Sendable) async {
+    func waitUntilEnded() async {
         guard !isPermanent.load(ordering: .relaxed) else { return }
-        await withCheckedContinuation { continuation in
-            outbox.onInvalidation { continuation.resume() }
-            invalidate(cancelsTasks: cancelsTasks, session: session)
-        }
+        await withCheckedContinuation { continuation in outbox.onInvalidation { continuation.resume() } }
     }
 
     /// Ends the session; observers receive `session` when it has ended.

@@ -304,7 +304,7 @@ final class TaskCoordinator: @unchecked Sendable {
             if phase == .open { phase = .closing }
             deliveries.continuation.finish()
             dismissReaders()
-            manager.invalidateAndCancel()
+            manager.cancel()
         }
     }
 

@@ -334,7 +334,7 @@ final class Transfers {
         work.close()
         report.refresh(statuses, at: now)
         report.erase(statuses, at: now)
-        session.invalidateAndCancel()
+        session.cancel()
         while Clock.nanoseconds < limit || ending == nil {
             _ = inbox.takeAll()
             report.refresh(statuses, at: Clock.now)

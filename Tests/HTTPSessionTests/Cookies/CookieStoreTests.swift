@@ -120,7 +120,7 @@ import Testing
         let store = try CookieStore(file: file)
         let sessions = [try session(store, [log]), try session(store, [otherLog])]
         try await set("a=1", at: server, by: sessions[0])
-        sessions[0].finishTasksAndInvalidate()
+        sessions[0].cancel(afterTasks: true)
         _ = await log.awaitInvalidation()
         #expect(try String(contentsOf: file, encoding: .utf8).contains("a\t1\n"))
         let attributes = try FileManager.default.attributesOfItem(atPath: file.path)
@@ -130,7 +130,7 @@ import Testing
         try await store.save()
         #expect(try String(contentsOf: file, encoding: .utf8).contains("b\t2\n"))
         try await set("c=3", at: server, by: sessions[1])
-        sessions[1].finishTasksAndInvalidate()
+        sessions[1].cancel(afterTasks: true)
         _ = await otherLog.awaitInvalidation()
         let next = try CookieStore(file: file)
         expectEqual(Set(next.cookies.map(\.name)), ["a", "b", "c"])

@@ -172,7 +172,7 @@ private struct DigestServer: Sendable {
                 nil, basic("user", "typo"), basic("user", "old"), basic("user", "word"),
             ])
         // Monitors are notified of every challenge, whichever source answers it.
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         await expectEqual(
             log.awaitInvalidation().filter { $0.hasPrefix("started") || $0.hasPrefix("challenged") },
             [

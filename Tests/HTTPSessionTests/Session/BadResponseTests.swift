@@ -298,7 +298,7 @@ private func peakMemory() throws -> Int {
         let log = EventLog()
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("x".utf8))
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         await expectEqual(
             log.awaitInvalidation().filter { $0.hasPrefix("interim") }, ["interim 103", "interim 102", "interim 103"])
     }

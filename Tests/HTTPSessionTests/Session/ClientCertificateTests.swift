@@ -155,7 +155,7 @@ import Testing
             configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) },
             handlers: IdentityChooser { _ in .use(identity) }.handlers, monitors: [log])
         for _ in 0..<2 { await expectNil(failure(session.dataTask(for: request(server)))) }
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         let events = await log.awaitInvalidation()
         expectEqual(events.filter { $0.hasPrefix("certificate challenged") }, ["certificate challenged 127.0.0.1"])
     }

@@ -145,7 +145,7 @@ import Testing
         let jar = folder.url("jar")
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .file(jar) }, monitors: [log])
         _ = try await sentCookies(session, server.url("/set"))
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         _ = await log.awaitInvalidation()
         expectEqual(folder.names, ["jar"])
         let attributes = try FileManager.default.attributesOfItem(atPath: folder.file("jar"))
@@ -173,7 +173,7 @@ import Testing
         // If no cookie changes, the file is not written.
         try FileManager.default.removeItem(at: jar)
         _ = try await sentCookies(session, server.url("/"))
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         _ = await log.awaitInvalidation()
         expectEqual(folder.names, [])
     }
@@ -194,7 +194,7 @@ import Testing
         let session = try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .file(jar) }, monitors: [log])
         _ = try await sentCookies(session, server.url("/set"))
         expectEqual(sorted(try await sentCookies(session, server.url("/"))), ["a=1", "kept=2"])
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         _ = await log.awaitInvalidation()
         expectEqual(folder.names, [])
     }

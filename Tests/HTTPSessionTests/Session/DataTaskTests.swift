@@ -216,7 +216,7 @@ import Testing
 
     @Test func `creating a task after the session is invalidated gives a failed task`() async throws {
         let session = try localSession()
-        session.invalidateAndCancel()
+        session.cancel()
         let error = await #expect(throws: HTTPSessionError.self) {
             try await session.dataTask(for: TransferRequest(url: URL(string: "http://127.0.0.1:1/")!)).response
         }

@@ -112,7 +112,7 @@ import Testing
         await expectEqual(failure(task)?.code, .cannotMoveFile)
         try expectEqual(Data(contentsOf: folder.url("file")), Data("other".utf8))
         expectEqual(folder.names, ["file"])
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         let events = await log.awaitInvalidation()
         expectEqual(events.suffix(3), ["move failed cannot-move-file", "failed cannot-move-file", "invalidated"])
     }
@@ -249,7 +249,7 @@ import Testing
         let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
         let task = try download(server, session)
         await task.awaitProgress { $0.bytesReceived > 0 }
-        session.invalidateAndCancel()
+        session.cancel()
         _ = await log.awaitInvalidation()
         expectEqual(folder.names, [])
     }

@@ -29,7 +29,7 @@ private final class InlineExecutor: TaskExecutor {
         let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         let refusal = Task(executorPreference: executor) {
             _ = try? await task.response
-            session.invalidateAndCancel()
+            session.cancel()
             return await failure(session.dataTask(for: task.request))
         }
         task.resume()

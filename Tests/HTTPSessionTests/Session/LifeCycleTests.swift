@@ -20,7 +20,7 @@ import Testing
             configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [log])
         let (running, waiting) = (session.dataTask(for: request(server)), session.dataTask(for: request(server)))
         try await server.awaitRequests(1)
-        session.invalidateAndCancel()
+        session.cancel()
         await expectEqual(failure(running)?.code, .cancelled)
         await expectEqual(failure(waiting)?.code, .cancelled)
         await expectEqual(failure(session.dataTask(for: request(server)))?.code, .sessionInvalidated)
@@ -36,8 +36,8 @@ import Testing
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [log])
         let tasks = [session.dataTask(for: request(server)), session.dataTask(for: request(server))]
-        session.finishTasksAndInvalidate()
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
+        session.cancel(afterTasks: true)
         await expectEqual(failure(session.dataTask(for: request(server)))?.code, .sessionInvalidated)
         gate.open()
         for task in tasks { try await expectEqual(task.response.data, Data("x".utf8)) }
@@ -60,12 +60,14 @@ import Testing
         let task = session.dataTask(for: request(server))
         try await server.awaitRequests(1)
         if !cancelsTasks { gate.open() }
-        await session.close(cancelingTasks: cancelsTasks)
+        session.cancel(afterTasks: !cancelsTasks)
+        await session.waitUntilEnded()
         #expect((try? task.result?.get()) == nil ? cancelsTasks : !cancelsTasks)
         expectEqual(log.names.last, "invalidated")
         expectEqual(folder.names, (cancelsTasks ? [] : ["cookies"]))
-        // A second close returns immediately.
-        await session.close()
+        // A second call returns immediately.
+        session.cancel()
+        await session.waitUntilEnded()
         gate.open()
         try await server.awaitOpenConnections(0)
     }
@@ -94,7 +96,7 @@ import Testing
         let handlers = TransferHandlers(challenge: { _ in .useCredential(Credential(user: "u", password: "p")) })
         let session = try HTTPSessionManager(configuration: localConfiguration(), handlers: handlers, monitors: [log])
         _ = try await session.dataTask(for: request(server)).response
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         await expectEqual(
             log.awaitInvalidation(),
             [
@@ -124,7 +126,7 @@ import Testing
         await log.await("resumed", times: 3)
         gate.open()
         await expectEqual(failure(task)?.code, .unacceptableStatus)
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         let events = await log.awaitInvalidation()
         expectEqual(
             Array(events.drop { $0 != "completed" }.dropFirst()),
@@ -187,8 +189,8 @@ import Testing
             },
         ]
         try await server.awaitRequests(1)
-        session?.invalidateAndCancel()
-        session?.invalidateAndCancel()
+        session?.cancel()
+        session?.cancel()
         weak var gone: HTTPSessionManager?
         gone = session
         // The session needs no owner for that.
@@ -204,8 +206,9 @@ import Testing
     @Test func `the shared session is one object and cannot be invalidated`() async throws {
         let session = try HTTPSessionManager.shared
         #expect(try HTTPSessionManager.shared === session)
-        session.invalidateAndCancel()
-        await session.close()
+        session.cancel()
+        session.cancel()
+        await session.waitUntilEnded()
         let server = try TestServer { _ in StubResponse() }
         // The shared session refuses insecure http like any other; it is not invalidated.
         await expectEqual(failure(session.dataTask(for: request(server)))?.code, .insecureConnectionRefused)
@@ -236,7 +239,7 @@ import Testing
                 for cookie in [keptBefore, "a=1"] {
                     try #require(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data(cookie.utf8))
                 }
-                session.finishTasksAndInvalidate()
+                session.cancel(afterTasks: true)
                 _ = await log.awaitInvalidation()
             }
             try #require(try FileManager.default.contentsOfDirectory(atPath: path).isEmpty)
@@ -299,7 +302,7 @@ import Testing
         expectEqual(error?.context.method, "DELETE")
         expectEqual(error?.context.url, server.url("/").absoluteString)
         expectEqual(error?.context.statusCode, 200)
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         #expect(await log.awaitInvalidation().contains("transaction 200"))
     }
 

@@ -85,7 +85,7 @@ import Testing
             for _ in 0..<20 { session.dataTask(for: request, startsImmediately: false).cancel() }
             for task in tasks { try await expectEqual(task.response.statusCode, 200) }
         }
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         _ = await names.awaitInvalidation()
         expectEqual(log.orders, [["created", "resumed", "completed"], ["created", "completed"]])
         expectEqual(log.completed, 800)

@@ -89,7 +89,7 @@ import Testing
             for: TransferRequest(url: server.url()), to: .init(folder.url("file"), existingFile: .fail))
         await expectEqual(failure(task)?.code, .cannotWriteFile)
         await end.wait()
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         await expectEqual(
             log.awaitInvalidation(),
             [

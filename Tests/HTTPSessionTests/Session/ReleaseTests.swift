@@ -68,7 +68,7 @@ import Testing
             // Only the session references this task.
             _ = session?.dataTask(for: request, handlers: handlers)
         }
-        if place == "session" { session?.invalidateAndCancel() }
+        if place == "session" { session?.cancel() }
         if place == "session" { session = nil }
         var threads = ends.makeAsyncIterator()
         for _ in 0..<200 { #expect(await threads.next() != "release") }
@@ -162,12 +162,14 @@ import Testing
         // The task under way, and a serializer of the finished one, may still ask them.
         #expect(monitor != nil && handler != nil && interceptor != nil && ownInterceptor != nil)
         switch end {
-        case "close": await session.close()
+        case "close":
+            session.cancel()
+            await session.waitUntilEnded()
         case "invalidate":
-            session.invalidateAndCancel()
+            session.cancel()
             while monitor != nil || handler != nil || interceptor != nil || ownInterceptor != nil { await Task.yield() }
         default:
-            session.finishTasksAndInvalidate()
+            session.cancel(afterTasks: true)
             #expect(monitor != nil && handler != nil)
             gate.open()
             try await expectEqual(held.data(), Data("x".utf8))

@@ -67,7 +67,7 @@ import Testing
             configuration: localConfiguration(), handlers: TransferHandlers(response: { _ in .becomeDownload(place) }),
             monitors: [log])
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         await expectEqual(
             log.awaitInvalidation().filter { !$0.hasPrefix("transaction") },
             [

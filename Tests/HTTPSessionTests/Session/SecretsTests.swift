@@ -123,7 +123,7 @@ import Testing
             }
             printed += ["\(task)", String(reflecting: task)]
         }
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         _ = await log.awaitInvalidation()
         #expect(lines.withLock { $0.count } > 5)
         #expect((printed + lines.withLock { $0 }).allSatisfy { !$0.contains("s3cret") })

@@ -39,7 +39,8 @@ import Testing
         for await event in earlier where name(event) == "completed" { break }
         let events = session.events
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
-        await session.close()
+        session.cancel()
+        await session.waitUntilEnded()
         await expectEqual(
             names(events),
             [
@@ -52,7 +53,8 @@ import Testing
         let session = try localSession()
         let (one, other) = (session.events, session.events)
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
-        await session.close()
+        session.cancel()
+        await session.waitUntilEnded()
         let first = await names(one)
         expectEqual(first.count, 7)
         await expectEqual(names(other), first)
@@ -67,7 +69,8 @@ import Testing
 
     @Test func `a sequence that is made after the session's end is empty`() async throws {
         let session = try localSession()
-        await session.close()
+        session.cancel()
+        await session.waitUntilEnded()
         await expectEqual(names(session.events), [])
     }
 
@@ -77,7 +80,8 @@ import Testing
         let reader = Task { await names(events) }
         reader.cancel()
         await expectEqual(reader.value, [])
-        await session.close()
+        session.cancel()
+        await session.waitUntilEnded()
         await expectEqual(names(events), ["invalidated"])
     }
 
@@ -87,7 +91,8 @@ import Testing
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
         let tasks = (0..<1_500).map { _ in session.dataTask(for: TransferRequest(url: url), startsImmediately: false) }
         // Each of the 1,500 tasks is created, and then fails with its session: that it never started.
-        await session.close()
+        session.cancel()
+        await session.waitUntilEnded()
         let received = await names(events)
         expectEqual(received.first, "dropped \(2 * tasks.count + 1 - 1_000)")
         expectEqual(received.count, 1_001)
@@ -100,7 +105,8 @@ import Testing
         let (one, other) = (Task { await names(events).count }, Task { await names(events).count })
         let url = try #require(URL(string: "http://127.0.0.1:1/"))
         let tasks = (0..<100).map { _ in session.dataTask(for: TransferRequest(url: url), startsImmediately: false) }
-        await session.close()
+        session.cancel()
+        await session.waitUntilEnded()
         // A task is created and fails with its session.
         await expectEqual(one.value + other.value, 2 * tasks.count + 1)
     }
@@ -112,6 +118,7 @@ import Testing
         withExtendedLifetime(events) {}
         events = nil
         #expect(!session.core.outbox.reportsDetails)
-        await session.close()
+        session.cancel()
+        await session.waitUntilEnded()
     }
 }

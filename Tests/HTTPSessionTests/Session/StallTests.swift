@@ -27,7 +27,7 @@ import Testing
         stall.end()
         gates.last?.open()
         _ = try await task.response
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         await stall.log.await("invalidated")
         let progress = recorded.withLock { $0 }
         #expect(progress.count <= 5 && progress.last == 20 && progress == progress.sorted(), "\(progress)")
@@ -40,7 +40,7 @@ import Testing
             configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [stall])
         for _ in 0..<50 { _ = try await session.dataTask(for: TransferRequest(url: server.url())).response }
         expectEmpty(stall.log.names)
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         stall.end()
         let one = ["created", "resumed", "started 1", "response 200", "transaction 200", "completed"]
         await expectEqual(stall.log.awaitInvalidation(), (0..<50).flatMap { _ in one } + ["invalidated"])

@@ -257,7 +257,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
         let refused = try #require(URL(string: "ftp://a/"))
         await expectEqual(drain(session.streamTask(for: TransferRequest(url: refused))).1?.code, .invalidRequest)
         let late = session.streamTask(for: TransferRequest(url: url), startsImmediately: false)
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         await expectEqual(drain(session.streamTask(for: TransferRequest(url: url))).1?.code, .sessionInvalidated)
         late.resume()
         await expectEqual(drain(late).1?.code, .sessionInvalidated)

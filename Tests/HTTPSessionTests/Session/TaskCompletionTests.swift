@@ -19,7 +19,7 @@ import Testing
         let stream = session.streamTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         async let result = failure(task)
         let reader = Task { try await stream.chunks.first { _ in true } }
-        if cancelsTasks { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
+        if cancelsTasks { session.cancel() } else { session.cancel(afterTasks: true) }
         await expectEqual(result?.code, .sessionInvalidated)
         await #expect(throws: HTTPSessionError.self) { try await reader.value }
         expectEqual(task.state, .finished)
@@ -90,7 +90,7 @@ import Testing
                 }
                 group.addTask { _ = await session.tasks }
                 group.addTask {
-                    if round % 2 == 0 { session.invalidateAndCancel() } else { session.finishTasksAndInvalidate() }
+                    if round % 2 == 0 { session.cancel() } else { session.cancel(afterTasks: true) }
                 }
             }
             await expectEmpty(session.tasks)

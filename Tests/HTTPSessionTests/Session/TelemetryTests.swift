@@ -25,7 +25,7 @@ import Testing
             _ = try await session.dataTask(for: TransferRequest(url: server.url("/500"), method: .put, body: body)).response
             let refused = session.downloadTask(for: TransferRequest(url: server.url("/403")), to: .init(folder.url("file")))
             try #require(await failure(refused)?.code == .unacceptableStatus)
-            session.finishTasksAndInvalidate()
+            session.cancel(afterTasks: true)
             // The invalidation is delivered after the counters are updated.
             _ = await log.awaitInvalidation()
             func count(_ kind: String, _ outcome: String) throws -> Int64 {
@@ -64,7 +64,7 @@ import Testing
                     $0.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
                 }, monitors: [log])
             _ = try await session.downloadTask(for: TransferRequest(url: server.url()), to: .init(folder.url("file"))).response
-            session.finishTasksAndInvalidate()
+            session.cancel(afterTasks: true)
             _ = await log.awaitInvalidation()
             try #require(try Data(contentsOf: folder.url("file")) == pattern(100_000))
             try #require(try metrics.expectCounter("http_session_retries_total").totalValue == 1)
@@ -85,7 +85,7 @@ import Testing
             for status in Array(200...299).filter({ $0 != 204 }) + Array(404..<504) {
                 _ = try await session.dataTask(for: TransferRequest(url: server.url("/\(status)?s3cret=\(status)"))).response
             }
-            session.finishTasksAndInvalidate()
+            session.cancel(afterTasks: true)
             _ = await log.awaitInvalidation()
             let dimensions = metrics.counters.map(\.dimensions) + metrics.timers.map(\.dimensions)
             try #require(dimensions.count == 4)

@@ -17,10 +17,11 @@ import Testing
         let session = try session()
         let url = try #require(URL(string: "https://api.example.com/v1/users/7"))
         let request = TransferRequest(url: url, method: .put, body: .data(Data("Grace".utf8)))
-        for (data, response) in [
-            try await session.data(from: "users/7"), try await session.data(from: url), try await session.data(for: request),
+        for response in [
+            try await session.get("users/7").response, try await session.dataTask(for: url).response,
+            try await session.data(for: request).1,
         ] {
-            #expect(String(decoding: data, as: UTF8.self) == "Ada" && response.data == data)
+            expectEqual(String(decoding: response.data, as: UTF8.self), "Ada")
             #expect(response.statusCode == 200 && response.url == url)
         }
         expectEqual(transport.requests.map(\.method), ["GET", "GET", "PUT"])
@@ -34,21 +35,22 @@ import Testing
         configuration.retryPolicy = .never
         let session = try HTTPSessionManager(
             baseURL: "https://api.example.com/v1/", configuration: configuration, transport: transport)
-        let (data, response) = try await session.data(from: "none")
+        let (data, response) = try await session.data(for: session.request(.get, "none"))
         #expect(response.statusCode == 404 && String(decoding: data, as: UTF8.self) == "no such user")
-        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(from: "refused") }
+        let error = await #expect(throws: HTTPSessionError.self) { try await session.data(for: session.request(.get, "refused")) }
         expectEqual(error?.code, .cannotConnectToHost)
     }
 
     @Test func `canceling the Swift task cancels the transfer`() async throws {
         transport.stub("/v1/slow", with: StubResponse(body: "late").held(by: try Gate()))
         let session = try session()
-        let task = Task { try await session.data(from: "slow") }
+        let task = Task { try await session.data(for: session.request(.get, "slow")) }
         await transport.waitUntilIdle()
         while await session.tasks.isEmpty { await Task.yield() }
         task.cancel()
         let error = await #expect(throws: HTTPSessionError.self) { try await task.value }
         expectEqual(error?.code, .cancelled)
-        await session.close(cancelingTasks: false)
+        session.cancel(afterTasks: true)
+        await session.waitUntilEnded()
     }
 }

@@ -90,7 +90,7 @@ struct ChaosClient {
             }
         }
         // All events are in the log when the session has ended.
-        session.finishTasksAndInvalidate()
+        session.cancel(afterTasks: true)
         for await _ in eventMonitor.ended.stream { break }
         return isGood
     }
