@@ -285,7 +285,7 @@ package struct PathMachine: Sendable {
         default:
             work.events += 1
             let known = pending.changes.count
-            keeper.apply(event, &pending)
+            keeper.apply(event, &pending, doubtful: resync.tables)
             noteChanges(from: known, at: now)
             // The kernel's earlier answers may depend on the removed entry, also if the snapshot already lacked it.
             if event.isRemoval { expireAnswers() }

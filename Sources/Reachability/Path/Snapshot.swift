@@ -230,13 +230,18 @@ extension KernelSnapshot {
 
 extension KernelSnapshot {
     /// Applies an event and adds the changes and stale tables to `outcome`. With `isRecorded`, the change of the link itself is
-    /// already in `outcome`.
-    mutating func apply(_ event: NetlinkEvent, _ outcome: inout SnapshotKeeper.Outcome, isRecorded: Bool = false) {
+    /// already in `outcome`. Events of the tables in `doubtful` were lost: an event that changes nothing here may be the second of
+    /// two changes, between which the routes were dumped.
+    mutating func apply(
+        _ event: NetlinkEvent, _ outcome: inout SnapshotKeeper.Outcome, isRecorded: Bool = false,
+        doubtful: CaseSet<KernelTable> = []
+    ) {
         switch event {
-        case .link(let link): applyLink(link, &outcome, isRecorded)
+        case .link(let link): applyLink(link, &outcome, isRecorded, isDoubtful: doubtful.contains(.links))
         case .linkRemoved(let index): applyLinkRemoval(index, &outcome, isRecorded)
         case .address(let address):
-            if isOnlyAddress(address.key) { markRoutesStale(.v4, over: address.key.interface, &outcome) }
+            let isDoubtful = doubtful.contains(.addresses) && address.address.family == .v4
+            if isDoubtful || isOnlyAddress(address.key) { markRoutesStale(.v4, over: address.key.interface, &outcome) }
             if addresses[address.key] != address { record(.address(address), &outcome) }
         case .addressRemoved(let key):
             markRoutesStale(key.prefix.address.family, over: key.interface, &outcome)
@@ -305,18 +310,23 @@ extension KernelSnapshot {
         outcome.changes.append(change)
     }
 
-    private mutating func applyLink(_ link: Link, _ outcome: inout SnapshotKeeper.Outcome, _ isRecorded: Bool) {
+    private mutating func applyLink(
+        _ link: Link, _ outcome: inout SnapshotKeeper.Outcome, _ isRecorded: Bool, isDoubtful: Bool
+    ) {
         let old = links[link.index]
-        guard old != link else { return }
+        guard old != link else {
+            if isDoubtful { applyState(of: link, &outcome) }
+            return
+        }
         if isRecorded { apply(.link(link)) } else { record(.link(link), &outcome) }
         if link.kind == "veth", link.lower == 0 { outcome.staleTables.insert(.links) }
         guard let old else {
             // Earlier events of the link were lost, so routes and nexthop objects that use it may have been removed.
-            if !link.hasCarrier, isUsed(link.index) { applyState(of: link, &outcome) }
+            if isDoubtful || !link.hasCarrier && isUsed(link.index) { applyState(of: link, &outcome) }
             return
         }
         if old.mtu != link.mtu { markRoutesStale(.v6, over: link.index, &outcome) }
-        if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
+        if isDoubtful || old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
             applyState(of: link, &outcome)
         }
     }

@@ -81,7 +81,9 @@ package struct SnapshotKeeper: Sendable {
     }
 
     /// Applies an event to the live snapshot, and adds the changes and stale tables to `outcome`.
-    package mutating func apply(_ event: NetlinkEvent, _ outcome: inout Outcome) {
+    ///
+    /// - Parameter doubtful: the tables of which events were lost and that were not dumped since.
+    package mutating func apply(_ event: NetlinkEvent, _ outcome: inout Outcome, doubtful: CaseSet<KernelTable> = []) {
         if let table = dump?.table {
             if event.isAbout(table) {
                 if dump?.log.count ?? 0 < Self.logLimit { dump?.log.append(event) } else { dump?.lostEvents = true }
@@ -99,7 +101,7 @@ package struct SnapshotKeeper: Sendable {
         if !ignored.isEmpty, case .link(let link) = event, live.links[link.index] != link {
             ignored = ignored.filter { $0.interface != link.index }
         }
-        live.apply(event, &outcome)
+        live.apply(event, &outcome, doubtful: doubtful)
     }
 
     /// Begins a dump of a table, or of its routes over one interface. A running dump is discarded.

@@ -31,6 +31,34 @@ import Testing
         expectEqual(effects.last, .resynced(.overrun))
     }
 
+    @Test func `a link that comes back after its routes were dumped, and before the links are, gets its next hops again`() {
+        let key = Route.Key(destination: IPPrefix(IPAddress(v4: 0x0a00_0000), length: 8))
+        let hops = [Route.NextHop(interface: 2, gateway: Net.gateway), Route.NextHop(interface: 3, gateway: Net.gateway)]
+        let both = Route(key, nextHops: hops)
+        var bench = PathBench()
+        bench.connect()
+        bench.tables[.links]?.append(.link(Net.eth1))
+        bench.tables[.routesV4]?.append(.route(both))
+        bench.start()
+        bench.wait(milliseconds: 5_000)
+        // The end of a veth pair that has no peer yet: the links are dumped, and not again within a second.
+        var veth = Net.eth1
+        (veth.index, veth.name, veth.kind) = (4, "veth0", "veth")
+        bench.deliver(.link(veth))
+        bench.answerDump()
+        // The overrun hides that eth1 went down.
+        bench.tables[.routesV4]?.removeLast()
+        bench.tables[.routesV4]?.append(.route(Route(key, nextHops: [hops[0]])))
+        bench.turn(.overrun)
+        while let dump = bench.dumping, dump.table != .links { bench.answerDump() }
+        #expect(!bench.machine.snapshot.contains(both))
+        bench.tables[.routesV4]?.removeLast()
+        bench.tables[.routesV4]?.append(.route(both))
+        bench.deliver(.link(Net.eth1))
+        bench.settle()
+        #expect(bench.machine.snapshot.contains(both))
+    }
+
     @Test func `removing a route that the snapshot already lacked expires the targets' answers, although nothing changes`() {
         var bench = PathBench.online()
         _ = bench.takeExpiredAnswers()

@@ -161,6 +161,19 @@ import Testing
         expectEqual(keeper.live.routes(key), [both])
     }
 
+    @Test func `after lost events, one that changes nothing makes the routes over its interface stale`() {
+        let second = Address(interface: 2, prefix: IPPrefix(IPAddress(v4: 0xc000_0208), length: 24))
+        let known: [(NetlinkEvent, KernelTable)] = [(.link(Net.eth0), .links), (.address(second), .addresses)]
+        for (event, table) in known {
+            var keeper = keeper(.address(Net.address), .address(second))
+            expectEmpty(keeper.apply(event).staleRoutes)
+            var outcome = SnapshotKeeper.Outcome()
+            keeper.apply(event, &outcome, doubtful: [table])
+            #expect(outcome.staleRoutes.contains(StaleRoutes(family: .v4, interface: 2)), "\(event)")
+            expectEmpty(outcome.changes)
+        }
+    }
+
     @Test func `routes to this machine's own addresses remain when their link goes down`() {
         let own = Route(
             Route.Key(table: 255, destination: IPPrefix(Net.source, length: 32)), kind: .local,
