@@ -50,3 +50,8 @@ public struct NetworkInterface: Hashable, Sendable {
     /// Returns whether `name` is the interface's name or one of its alternative names.
     package func hasName(_ name: String) -> Bool { self.name == name || alternativeNames.contains(name) }
 }
+
+extension NetworkInterface: CustomStringConvertible {
+    /// The name and the medium, such as `eth0, wired`.
+    public var description: String { "\(name), \(type.rawValue)" }
+}

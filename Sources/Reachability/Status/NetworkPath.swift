@@ -172,3 +172,11 @@ package struct NameServerAddress: Hashable, Sendable, Codable, CustomStringConve
     /// The server in the form `ADDRESS` or `ADDRESS%ZONE`.
     package var description: String { zone.map { "\(address)%\($0)" } ?? "\(address)" }
 }
+
+extension NetworkPath: CustomStringConvertible {
+    /// The status, and the interface or the cause, such as `satisfied (eth0, wired)` or `unsatisfied (link: interface eth0 has no carrier)`.
+    public var description: String {
+        if let cause { return "\(status.rawValue) (\(cause))" }
+        return interface.map { "\(status.rawValue) (\($0))" } ?? status.rawValue
+    }
+}

@@ -46,3 +46,10 @@ public struct PathUpdate: Hashable, Sendable {
         PathUpdate(path: path, reasons: [], isInitial: true, coalescedEventCount: coalescedEventCount, moment: moment)
     }
 }
+
+extension PathUpdate: CustomStringConvertible {
+    /// The path, and the reasons for the update.
+    public var description: String {
+        reasons.isEmpty ? "\(path)" : "\(path) [\(reasons.map(\.rawValue).joined(separator: ", "))]"
+    }
+}

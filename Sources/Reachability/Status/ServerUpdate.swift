@@ -161,3 +161,8 @@ public struct ServerUpdate: Hashable, Sendable {
             moment: moment)
     }
 }
+
+extension ServerUpdate: CustomStringConvertible {
+    /// The server and its status, such as `api.example.com:443 up` or `api.example.com:443 down (tcp: …)`.
+    public var description: String { "\(endpoint) \(state.rawValue)" + (cause.map { " (\($0))" } ?? "") }
+}
