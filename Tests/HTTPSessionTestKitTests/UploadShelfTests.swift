@@ -3,7 +3,9 @@ import Foundation
 import NetworkLab
 import Testing
 
-@testable import HTTPSessionTestKit
+import HTTPSessionTestKit
+
+@testable import TestServers
 
 @Suite struct UploadShelfTests {
     /// ThreadSanitizer reported `_swiftEmptyArrayStorage` here.
