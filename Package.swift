@@ -110,7 +110,7 @@ let package = Package(
         .target(
             name: "Console",
             dependencies: [
-                "Reachability", "EventLoop", "Pacing", "CLinux", "CProcess",
+                "Reachability", "EventLoop", "Pacing", "CLinux", "CProcess", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ]
         ),

@@ -1,3 +1,5 @@
+import Wire
+
 /// The user of `--user NAME`, whose password is asked for on the terminal, or of `--user @FILE`.
 package enum UserArgument {
     /// Reads the user and the password.

@@ -1,3 +1,5 @@
+import Wire
+
 /// The width of text in terminal columns (Unicode Standard Annex 11, as in wcwidth(3)), and text fitted to a width.
 package enum DisplayWidth {
     /// Returns the width of the text in columns. The text must be ``harmless(_:isUnicode:)``.

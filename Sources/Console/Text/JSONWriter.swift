@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Wire
 
 /// A writer of JSON (RFC 8259) that keeps the order of the keys.
 ///
@@ -190,10 +191,18 @@ package struct JSONWriter {
             case "\r": bytes.append(contentsOf: "\\r".utf8)
             case "\t": bytes.append(contentsOf: "\\t".utf8)
             // JSON requires this only for C0 controls, but people also read JSON on terminals.
-            case _ where UnsafeCharacters.contain(scalar): bytes.append(contentsOf: UnsafeCharacters.jsonEscape(scalar).utf8)
+            case _ where UnsafeCharacters.contain(scalar): bytes.append(contentsOf: Self.escape(scalar).utf8)
             default: bytes.append(contentsOf: UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter)
             }
         }
+    }
+
+    /// Returns the character's escape sequence: `\u009b`, beyond U+FFFF a surrogate pair (RFC 8259 section 7).
+    private static func escape(_ scalar: Unicode.Scalar) -> String {
+        String(scalar).utf16.map { unit in
+            let digits = String(unit, radix: 16)
+            return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+        }.joined()
     }
 }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Wire
 
 /// The style of text for people: with or without colors, and with Unicode or ASCII symbols.
 package struct TextStyle: Hashable {

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import HTTPTypes
+internal import Wire
 
 /// A decoder of bytes. `JSONDecoder` conforms, and with HTTPSessionFoundation `PropertyListDecoder`.
 public protocol DataDecoder: Sendable {
@@ -122,11 +123,6 @@ extension DecodingError {
     private static func name(_ key: any CodingKey) -> String {
         String(
             String.UnicodeScalarView(
-                key.stringValue.unicodeScalars.prefix(64).map { scalar in
-                    switch scalar.properties.generalCategory {
-                    case .control, .format, .lineSeparator, .paragraphSeparator: "\u{fffd}"
-                    default: scalar
-                    }
-                }))
+                key.stringValue.unicodeScalars.prefix(64).map { UnsafeCharacters.contain($0) ? "\u{fffd}" : $0 }))
     }
 }

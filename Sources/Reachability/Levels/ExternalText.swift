@@ -1,3 +1,5 @@
+internal import Wire
+
 /// The conversion of a server's bytes into text for sentences and evidence.
 enum ExternalText {
     /// The most bytes of an excerpt.
@@ -13,7 +15,7 @@ enum ExternalText {
         var count = 0
         for scalar in text.unicodeScalars {
             guard count < length else { return String(shown) + "…" }
-            shown.append(isUnsafe(scalar) ? "\u{FFFD}" : scalar)
+            shown.append(UnsafeCharacters.contain(scalar) ? "\u{FFFD}" : scalar)
             count += 1
         }
         return String(shown)
@@ -38,14 +40,6 @@ enum ExternalText {
             case 0x20..<0x7F: text.unicodeScalars.append(Unicode.Scalar(byte))
             default: text += "\\x" + (byte < 16 ? "0" : "") + String(byte, radix: 16)
             }
-        }
-    }
-
-    private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
-        if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F }
-        return switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator: true
-        default: false
         }
     }
 }

@@ -1,4 +1,5 @@
 import Console
+import Wire
 
 /// A piece of HTML or SVG, in which text from outside is escaped by construction.
 ///
