@@ -80,9 +80,8 @@ package struct SnapshotKeeper: Sendable {
         return outcome
     }
 
-    /// Applies an event to the live snapshot, and adds the changes and stale tables to `outcome`.
-    ///
-    /// - Parameter doubtful: the tables of which events were lost and that were not dumped since.
+    /// Applies an event to the live snapshot, and adds the changes and stale tables to `outcome`. Events of the tables in `doubtful`
+    /// were lost, and these tables were not dumped since.
     package mutating func apply(_ event: NetlinkEvent, _ outcome: inout Outcome, doubtful: CaseSet<KernelTable> = []) {
         if let table = dump?.table {
             if event.isAbout(table) {
