@@ -1,7 +1,7 @@
 // A program that compiles with a later version of HTTPSession, in which a line follows each of these:
 //   Session/TransferTask.swift: `case finished` `case paused`
 //   Session/TransferTask.swift: `case stream` `case webSocket`
-//   Messages/AuthenticationScheme.swift: `case basic, digest, bearer, ntlm, negotiate` `case mutual`
+//   Messages/AuthenticationChallenge.swift: `case basic, digest, bearer, ntlm, negotiate` `case mutual`
 //   Session/SessionEvent.swift: `case sessionInvalidated` `case sessionMoved(TransferTask)`
 //   Messages/HTTPSessionError+Codes.swift: `public static let misuse = HTTPSessionError.Code("misuse")` `public static let eclipse = HTTPSessionError.Code("eclipse")`
 import HTTPSession
