@@ -295,7 +295,10 @@ struct Simulation {
         let isFlapping = updates.contains { $0.update.isFlapping }
         for (id, suspects) in failing where !isFlapping && recovering[id] == nil {
             let subjects = suspects.shared.first.flatMap { $0.isProved ? [$0] : nil } ?? suspects.shared + [suspects.last]
-            guard subjects.contains(where: { open.contains($0.subject) }) else {
+            // A target that is down stays in its incident, or in that of its host, if its name is no longer resolved.
+            let isOfName = published[id]?.cause?.layer == .dns
+            let isHidden = isOfName && open.contains { $0 == suspects.last.subject || $0.kind == .host }
+            guard isHidden || subjects.contains(where: { open.contains($0.subject) }) else {
                 throw Violation(description: "no incident of \(subjects) in \(incidents.values)")
             }
         }
