@@ -32,7 +32,7 @@ package struct SocketAddress: Sendable {
     package static let longestPath = 107
 
     /// Creates the address of a Unix socket (unix(7)); `nil` unless its path has 1 to ``longestPath`` bytes, none of which is 0. After `@`, the name of
-    /// an abstract socket follows if `isAbstract` is allowed.
+    /// an abstract socket follows if `allowsAbstract` is true.
     package init?(unixPath path: String, allowsAbstract: Bool = false) {
         var bytes = Array(path.utf8)
         guard !bytes.isEmpty, bytes.count <= Self.longestPath, !bytes.contains(0) else { return nil }

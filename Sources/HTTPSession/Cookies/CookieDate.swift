@@ -34,11 +34,9 @@ enum CookieDate {
         }
     }
 
-    private static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
-
     /// The number at the start of a token, if it has as many digits.
     private static func number(_ token: ArraySlice<UInt8>, digits: ClosedRange<Int>) -> Int? {
-        let found = token.prefix(while: isDigit)
+        let found = token.prefix(while: HTTPGrammar.isDigit)
         guard digits.contains(found.count) else { return nil }
         return found.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
@@ -46,7 +44,7 @@ enum CookieDate {
     /// `H:M:S`, each of one or two digits, and anything that does not begin with a digit.
     private static func time(_ token: ArraySlice<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
         let parts = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 3, parts[0].allSatisfy(isDigit), parts[1].allSatisfy(isDigit),
+        guard parts.count == 3, parts[0].allSatisfy(HTTPGrammar.isDigit), parts[1].allSatisfy(HTTPGrammar.isDigit),
             let hour = number(parts[0], digits: 1...2), let minute = number(parts[1], digits: 1...2),
             let second = number(parts[2], digits: 1...2)
         else { return nil }

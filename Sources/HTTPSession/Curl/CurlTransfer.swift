@@ -881,7 +881,7 @@ final class CurlTransfer: Transfer {
     }
 }
 
-/// The rule by which a response ends, and the TLS connection that confirms its end.
+/// How a response ends, and the TLS connection that confirms its end.
 struct ResponseEnding {
     fileprivate var framing = ResponseFraming.noBody
     /// The innermost TLS connection that carries the exchange: the server's, or that of an HTTPS proxy for an http URL.

@@ -1,5 +1,6 @@
 public import FoundationEssentials
 public import HTTPTypes
+internal import Wire
 
 /// The parser of request URLs, which are resolved, checked, or refused with a reason (RFC 3986).
 package enum RequestURL {
@@ -96,9 +97,9 @@ package enum RequestURL {
             guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7F && !isDelimiter($0) }) else { return false }
             let name = bytes.last == UInt8(ascii: ".") ? bytes.dropLast() : bytes[...]
             let lastLabel = name.lastIndex(of: UInt8(ascii: ".")).map { name[($0 + 1)...] } ?? name
-            guard let first = lastLabel.first, isDigit(first) else { return true }
+            guard let first = lastLabel.first, HTTPGrammar.isDigit(first) else { return true }
             let isHexadecimal = first == UInt8(ascii: "0") && lastLabel.dropFirst().first.map { $0 | 0x20 } == UInt8(ascii: "x")
-            return isHexadecimal || lastLabel.allSatisfy(isDigit) ? isDottedQuad(bytes) : true
+            return isHexadecimal || lastLabel.allSatisfy(HTTPGrammar.isDigit) ? isDottedQuad(bytes) : true
         }
     }
 
@@ -110,15 +111,13 @@ package enum RequestURL {
                 guard digits > 0 else { return false }
                 (dots, digits, value) = (dots + 1, 0, 0)
             } else {
-                guard isDigit(byte), digits == 0 || value > 0 else { return false }
+                guard HTTPGrammar.isDigit(byte), digits == 0 || value > 0 else { return false }
                 (digits, value) = (digits + 1, value * 10 + Int(byte & 0xF))
                 guard value <= 255 else { return false }
             }
         }
         return dots == 3 && digits > 0
     }
-
-    private static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
     /// Whether the byte ends a host, or cannot be in one (RFC 3986 sections 2.2 and 3.2.2).
     private static func isDelimiter(_ byte: UInt8) -> Bool {

@@ -284,7 +284,7 @@ final class SessionLoop {
     // therefore yields its place to a task that waits for it, and keeps its connection: the host may then have more connections than the configuration
     // allows, but the session not.
 
-    /// The time for which a suspended transfer keeps its place, in nanoseconds.
+    /// How long a suspended transfer keeps its place, in nanoseconds.
     private static let placeDuration: Int64 = 1_000_000_000
 
     /// Records whether a transfer with a place is suspended, or waits for the program.
@@ -442,7 +442,7 @@ final class SessionLoop {
         remotes.isEmpty ? routeTracker.hasLostAllRoutes : remotes.allSatisfy { routeTracker.isUnreachable(route(to: $0), to: $0) }
     }
 
-    /// Whether the kernel has a working route to one of these addresses, also if there is no default route. Always `false` for a session that is
+    /// Whether the kernel has a working route to one of these addresses, even without a default route. Always `false` for a session that is
     /// bound to an interface.
     func hasRoute(to remotes: [IPAddress]) -> Bool {
         interface == nil
@@ -453,7 +453,7 @@ final class SessionLoop {
             }
     }
 
-    /// The cause for which no connection to any of these addresses is possible at present; `nil` if one is possible, or without addresses.
+    /// Why none of these addresses can be connected to now; `nil` if one is possible, or without addresses.
     func loss(of remotes: [IPAddress]) -> Cause? {
         let losses = remotes.map { routeTracker.recoverableCause(route(to: $0), to: $0) }
         return losses.contains(nil) ? nil : losses.first ?? nil
@@ -476,7 +476,7 @@ final class SessionLoop {
         return true
     }
 
-    /// The longest time for which an HTTP/2 connection may have been idle to be reused, in whole seconds; 0 permits no reuse. A connection that was
+    /// The maximum idle time of an HTTP/2 connection that is reused, in whole seconds; 0 permits no reuse. A connection that was
     /// idle at the last change of the network is too old. ``IdleSockets`` does not know these connections.
     var maximumIdleSeconds: Int? {
         guard let routesChangedAt else { return nil }

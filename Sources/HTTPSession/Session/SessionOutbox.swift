@@ -86,7 +86,7 @@ final class SessionOutbox: Sendable {
     ///   - isInOtherNamespace: Whether the session's thread is in another network namespace.
     ///   - telemetry: The log and the counters.
     ///   - monitors: The receivers of all events.
-    ///   - delay: The time for which deferred items are collected, in nanoseconds.
+    ///   - delay: How long deferred items are collected, in nanoseconds.
     init(name: String, isInOtherNamespace: Bool, telemetry: Telemetry, monitors: [any EventMonitor], delay: Int64) {
         queue = DispatchQueue(label: name)
         self.isInOtherNamespace = isInOtherNamespace
@@ -316,7 +316,7 @@ final class SendingBox<Value>: Sendable {
     func take() -> sending Value? { value.withLock { $0.take() } }
 }
 
-/// The time for which deferred items are collected before they wake the delivery queue together. These are the log lines and counters of
+/// How long deferred items are collected before they wake the delivery queue together. These are the log lines and counters of
 /// successful tasks, and objects to be released.
 struct HandoverDelay {
     /// The number of items that are handed over at once.

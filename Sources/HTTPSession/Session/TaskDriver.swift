@@ -354,7 +354,7 @@ final class TaskDriver {
             if lines.isEmpty {
                 if plan.decompresses { plan.requestIdentity() }
             } else {
-                // Also if the session has an Accept-Encoding of its own, which is replaced.
+                // Even with an Accept-Encoding of the session's own, which is replaced.
                 plan.decompresses = settings.configuration.decompressesResponses
             }
             // A server may compress nevertheless: what it sends is decompressed, and does not continue. But Content-Encoding is often the coding of
@@ -815,7 +815,7 @@ extension TaskDriver: TransferReceiver {
             now: Int64(loop.transport.date().timeIntervalSince1970))
     }
 
-    /// The cause for which the time of the attempt passes: the server's TLS or HTTP is silent, although it has acknowledged what was sent.
+    /// Why the attempt is still waiting: the server has acknowledged what was sent, but its TLS or HTTP is silent.
     private var causeOfSilence: Cause? {
         guard let transfer, transfer.isAcknowledged else { return nil }
         guard machine.attempt.isConnected else {

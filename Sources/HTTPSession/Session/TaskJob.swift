@@ -126,7 +126,7 @@ final class LastPreparedRequest: Sendable {
     /// Stores a request whose body has no objects of the user.
     func store(_ prepared: PreparedRequest) {
         guard case .none = prepared.request.body else { return }
-        // The former request is released outside of the lock.
+        // The previous request is released outside of the lock.
         let former = last.withLock { last in
             defer { last = prepared }
             return last

@@ -237,7 +237,9 @@ extension KernelSnapshot {
         doubtful: CaseSet<KernelTable> = []
     ) {
         switch event {
-        case .link(let link): applyLink(link, &outcome, isRecorded, isDoubtful: doubtful.contains(.links))
+        case .link(let link):
+            applyLink(link, &outcome, isRecorded)
+            if doubtful.contains(.links) { applyState(of: link, &outcome) }
         case .linkRemoved(let index): applyLinkRemoval(index, &outcome, isRecorded)
         case .address(let address):
             let isDoubtful = doubtful.contains(.addresses) && address.address.family == .v4
@@ -310,23 +312,18 @@ extension KernelSnapshot {
         outcome.changes.append(change)
     }
 
-    private mutating func applyLink(
-        _ link: Link, _ outcome: inout SnapshotKeeper.Outcome, _ isRecorded: Bool, isDoubtful: Bool
-    ) {
+    private mutating func applyLink(_ link: Link, _ outcome: inout SnapshotKeeper.Outcome, _ isRecorded: Bool) {
         let old = links[link.index]
-        guard old != link else {
-            if isDoubtful { applyState(of: link, &outcome) }
-            return
-        }
+        guard old != link else { return }
         if isRecorded { apply(.link(link)) } else { record(.link(link), &outcome) }
         if link.kind == "veth", link.lower == 0 { outcome.staleTables.insert(.links) }
         guard let old else {
             // Earlier events of the link were lost, so routes and nexthop objects that use it may have been removed.
-            if isDoubtful || !link.hasCarrier && isUsed(link.index) { applyState(of: link, &outcome) }
+            if !link.hasCarrier, isUsed(link.index) { applyState(of: link, &outcome) }
             return
         }
         if old.mtu != link.mtu { markRoutesStale(.v6, over: link.index, &outcome) }
-        if isDoubtful || old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
+        if old.flags.contains(.up) != link.flags.contains(.up) || old.hasCarrier != link.hasCarrier {
             applyState(of: link, &outcome)
         }
     }

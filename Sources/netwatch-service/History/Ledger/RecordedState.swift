@@ -15,6 +15,19 @@ enum RecordedState: UInt8, Hashable, Sendable, CaseIterable {
 
     /// Whether the target cannot be reached, for whatever cause.
     var isOutage: Bool { self == .down || self == .unreachable }
+
+    /// The name of the state in queries and documents, and of the column of the time in it.
+    var name: String {
+        switch self {
+        case .unknown: "unknown"
+        case .up: "up"
+        case .degraded: "degraded"
+        case .down: "down"
+        case .unreachable: "unreachable"
+        case .maintenance: "maintenance"
+        case .notRecorded: "not_recorded"
+        }
+    }
 }
 
 /// The time in each state, in milliseconds.

@@ -286,7 +286,7 @@ extension HistoryDatabase {
         let insert = try database.cachedStatement(
             sql: """
                 INSERT OR REPLACE INTO \(table)
-                (t, target, until, \(states.map(\.column).joined(separator: ", ")), probes, lost, outages, continues_outage,
+                (t, target, until, \(states.map(\.name).joined(separator: ", ")), probes, lost, outages, continues_outage,
                 rtt, response) VALUES (\(marks))
                 """)
         let sorted = summaries.sorted { ($0.summary.period.lowerBound, $0.target) < ($1.summary.period.lowerBound, $1.target) }

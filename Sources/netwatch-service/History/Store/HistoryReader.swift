@@ -601,7 +601,7 @@ extension HistoryReader {
         let targets = (try self.targets().last?.number ?? -1) + 1
         return try read { database in
             var table = BarTable(count: cells.count, cells: Array(repeating: BarCell(), count: targets * cells.count))
-            let states = RecordedState.allCases.map(\.column).joined(separator: ", ")
+            let states = RecordedState.allCases.map(\.name).joined(separator: ", ")
             let statement = try database.makeStatement(
                 sql: "SELECT target, \(states) FROM \(resolution.rawValue) WHERE t >= ? AND t < ?")
             var times = [StateTimes](repeating: StateTimes(), count: targets)

@@ -19,7 +19,7 @@ enum HistorySchema {
             // `block` has an ordinary row number: a row without one would need a page of its own above 1,002 bytes.
             // `key` of a target is `id`, or `text` without an identifier.
             // `until` is the end of the period. `rtt` is an encoded RoundTripHistogram.
-            let times = RecordedState.allCases.map { "\($0.column) INTEGER NOT NULL" }.joined(separator: ", ")
+            let times = RecordedState.allCases.map { "\($0.name) INTEGER NOT NULL" }.joined(separator: ", ")
             let summary = """
                 until INTEGER NOT NULL, \(times), probes INTEGER NOT NULL, lost INTEGER NOT NULL, outages INTEGER NOT NULL, \
                 continues_outage INTEGER NOT NULL, rtt BLOB NOT NULL
@@ -143,20 +143,5 @@ enum HistorySchema {
     /// The number of the block of a target in an hour.
     static func block(_ target: Int, hour: Int64) -> Int64 {
         hour.floorDivided(by: Self.hour).quotient &* blockFactor &+ Int64(target)
-    }
-}
-
-extension RecordedState {
-    /// The column of the time in this state.
-    var column: String {
-        switch self {
-        case .unknown: "unknown"
-        case .up: "up"
-        case .degraded: "degraded"
-        case .down: "down"
-        case .unreachable: "unreachable"
-        case .maintenance: "maintenance"
-        case .notRecorded: "not_recorded"
-        }
     }
 }

@@ -16,7 +16,7 @@ struct SummaryRows {
     init(_ database: Database, _ table: String, from start: Int64, until end: Int64, target: Int?, hasRoundTrips: Bool = true)
         throws
     {
-        let states = RecordedState.allCases.map(\.column).joined(separator: ", ")
+        let states = RecordedState.allCases.map(\.name).joined(separator: ", ")
         let condition = target.map { "AND target = \($0)" } ?? ""
         rows = try Row.fetchCursor(
             database,

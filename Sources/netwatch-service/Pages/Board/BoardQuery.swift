@@ -108,19 +108,6 @@ struct BoardPosition: Hashable, Sendable, Comparable, CustomStringConvertible {
 }
 
 extension RecordedState {
-    /// The name of the state in queries and documents.
-    var name: String {
-        switch self {
-        case .unknown: "unknown"
-        case .up: "up"
-        case .degraded: "degraded"
-        case .down: "down"
-        case .unreachable: "unreachable"
-        case .maintenance: "maintenance"
-        case .notRecorded: "not_recorded"
-        }
-    }
-
     /// The states of targets, the worst first.
     static let bySeverity: [RecordedState] = [.down, .unreachable, .degraded, .unknown, .maintenance, .up]
 
