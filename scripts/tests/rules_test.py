@@ -81,7 +81,7 @@ EXAMPLES = [
     ("exact_keys", KEYS, "let objects = WeakCache<String, Object>()\nlet a: Dictionary<String, Int>", [1, 2]),
     ("exact_keys", KEYS, "var files: [ExactString: Int] = [:]\nlet names: [String] = a ? [String]() : [String::x]\n// [String: Int]", []),
     ("exact_keys", KEYS, "func path(_ environment: [String: String]) -> String\nlet environment: [String: String]", []),
-    ("exact_keys", "Sources/HTTPSessionJournal/Coordinator/EventQueue.swift", "var queued: Set<String> = []", []),
+    ("exact_keys", "Sources/HTTPSessionJournal/Coordinator/TaskCoordinator.swift", "var queued: Set<String> = []", []),
     ("exact_keys", LIBRARY, "var files: [String: Int] = [:]", []),
     ("empty_storage", LIBRARY, "var x = 1\n" + ARRAY, [2]),
     ("empty_storage", LIBRARY, "guard count > 0 else { return [] }\n" + ARRAY, []),
