@@ -144,8 +144,8 @@ let package = Package(
         .executableTarget(
             name: "netwatch-service",
             dependencies: [
-                "ByteComparison", "CheckedDatabase", "CLinux", "Console", "EventLoop", "Pacing", "Reachability", "Records",
-                "Wire",
+                "ByteComparison", "Certificates", "CheckedDatabase", "CLinux", "Console", "EventLoop", "Pacing", "Reachability",
+                "Records", "Wire",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "NIOCore", package: "swift-nio"),
@@ -333,8 +333,7 @@ if Context.environment["SUITE_SANITIZER"] == "fuzzer" {
     let parsers: [String: [String]] = [
         "Reachability": [
             "Probe/DNSQuestion.swift", "Probe/DNSSockets.swift", "Probe/ErrorQueue.swift", "Names",
-            "Interfaces", "Evidence", "Levels", "Kernel", "Status", "Verdict/CauseOfHTTP.swift",
-            "Verdict/SystemErrorNumber.swift",
+            "Interfaces", "Evidence", "Probes", "Kernel", "Status",
         ],
         "HTTPSession": [
             "HTTPTypes.swift", "Configuration/SystemDefaults.swift", "Curl/HeadAssembler.swift", "Transfer/ResponseFraming.swift",

@@ -57,7 +57,10 @@ let package = Package(
         // Downloads that meet faults, by this package's program and by others, for the table of docs/compared.md.
         .executableTarget(
             name: "FaultComparison",
-            dependencies: ["Hosts", .product(name: "HTTPSessionTestKit", package: "netwatch")],
+            dependencies: [
+                "Hosts", .product(name: "HTTPSessionTestKit", package: "netwatch"),
+                .product(name: "Reachability", package: "netwatch"),
+            ],
             swiftSettings: strict
         ),
         .executableTarget(name: "URLSessionDownload", swiftSettings: strict),

@@ -41,7 +41,7 @@ struct HTTPSessionExamples {
     static func readme(_ file: URL) async throws {
         let monitor = try PathMonitor()
 
-        let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", reachability: monitor)
+        let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", monitor: monitor)
 
         let user = try await session.get("users/7").decode(as: User.self)  // a status outside of 200 to 299 is an error
 

@@ -12,7 +12,7 @@ struct HTTPSessionCompatibilityExamples {
     }
 
     static func upload(_ file: URL) async throws {
-        let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", monitors: [NotificationMonitor()])
+        let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", eventMonitors: [NotificationMonitor()])
         let token = NotificationCenter.default.addObserver(of: TransferTask.self, for: .taskDidComplete) { message in
             print("completed", message.error as Any)
         }

@@ -23,7 +23,7 @@ struct HTTPSessionTestKitExamples {
         let transport = ScriptedTransport()
         transport.stub("/v1/users/7", with: StubResponse(503), StubResponse(body: #"{"name": "Ada"}"#))
         let session = try HTTPSessionManager(
-            baseURL: "https://api.example.com/v1/", reachability: network.monitor, transport: transport)
+            baseURL: "https://api.example.com/v1/", monitor: network.monitor, transport: transport)
         let model = ViewModel(monitor: network.monitor, session: session)
 
         print(model.network)

@@ -28,6 +28,7 @@ extension FuzzDriver {
         let literal = String(decoding: lines[1].prefix(256), as: UTF8.self)
         let quoted = try Expression(literal: literal)
         try require(quoted.matches(Array("x\(literal)y".utf8)), "the quoted literal \(literal.debugDescription) does not match")
+        expectation.json = [("/a/0", .exists(true)), ("", .matches(quoted))].compactMap { JSONExpectation($0, $1) }
         guard lines.count > 2 else { return }
         var exchange = HTTPExchange(method: "GET")
         exchange.receive(lines[2])

@@ -7,7 +7,8 @@ struct FuzzDriver: Sendable {
     let run: @Sendable ([UInt8]) throws -> Void
 
     static let all = [
-        http, httpLimits, url, expectation, codings, tls, certificate, staple, dns, names, fields, forms, json, netlink,
+        http, httpLimits, url, expectation, codings, tls, certificate, staple, dns, names, fields, forms, json, netlink, echo,
+        answer, dialogue, schedule,
     ]
 
     /// Throws ``BrokenRule`` unless the condition holds.

@@ -277,24 +277,36 @@ struct netwatch_socket_error {
     uint32_t error;
     uint8_t origin, type, code, offender_family;
     uint8_t offender[16];
+    uint8_t head[8]; // the first bytes of the packet behind its IP header, or zeros
 };
+
+// Reads one message with its sender and its control data. Returns its length, or -1 with errno.
+static inline ssize_t netwatch_read_message(
+    int socket, int flags, struct iovec buffer, struct sockaddr_storage *name, void *control, size_t control_size,
+    struct msghdr *message) {
+    memset(message, 0, sizeof *message);
+    message->msg_name = name;
+    message->msg_namelen = sizeof *name;
+    message->msg_iov = &buffer;
+    message->msg_iovlen = 1;
+    message->msg_control = control;
+    message->msg_controllen = control_size;
+    ssize_t length = recvmsg(socket, message, flags | MSG_DONTWAIT);
+    message->msg_iov = NULL;
+    return length;
+}
 
 // Reads one record of the error queue (ip(7), IP_RECVERR). CMSG_* and SO_EE_OFFENDER are function-like macros.
 // Returns 1 when `result` was filled, 0 when the queue is empty, -errno otherwise.
 static inline int netwatch_read_error_queue(int socket, struct netwatch_socket_error *result) {
     char data[64], control[512];
     struct sockaddr_storage name;
-    struct iovec vector = {data, sizeof data};
     struct msghdr message;
-    memset(&message, 0, sizeof message);
     memset(result, 0, sizeof *result);
-    message.msg_name = &name;
-    message.msg_namelen = sizeof name;
-    message.msg_iov = &vector;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof control;
-    if (recvmsg(socket, &message, MSG_ERRQUEUE | MSG_DONTWAIT) < 0) return errno == EAGAIN ? 0 : -errno;
+    ssize_t length = netwatch_read_message(
+        socket, MSG_ERRQUEUE, (struct iovec){data, sizeof data}, &name, control, sizeof control, &message);
+    if (length < 0) return errno == EAGAIN ? 0 : -errno;
+    if (length >= (ssize_t)sizeof result->head) memcpy(result->head, data, sizeof result->head);
     for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
         int is4 = header->cmsg_level == IPPROTO_IP && header->cmsg_type == 11 /* IP_RECVERR */;
         int is6 = header->cmsg_level == IPPROTO_IPV6 && header->cmsg_type == 25 /* IPV6_RECVERR */;
@@ -316,6 +328,38 @@ static inline int netwatch_read_error_queue(int socket, struct netwatch_socket_e
         return 1;
     }
     return 0;
+}
+
+// A datagram of an IP socket, with its sender and the time at which the kernel received it (SO_TIMESTAMPNS, socket(7)).
+struct netwatch_ip_datagram {
+    int64_t time; // nanoseconds since 1970, 0 if it is not known
+    uint8_t family, sender[16];
+};
+
+// Reads one datagram. Returns its length, or -errno.
+static inline ssize_t netwatch_receive_ip(int socket, void *buffer, size_t size, struct netwatch_ip_datagram *result) {
+    char control[128];
+    struct sockaddr_storage name;
+    struct msghdr message;
+    memset(result, 0, sizeof *result);
+    ssize_t length =
+        netwatch_read_message(socket, 0, (struct iovec){buffer, size}, &name, control, sizeof control, &message);
+    if (length < 0) return -errno;
+    if (message.msg_namelen >= sizeof(struct sockaddr_in) && name.ss_family == AF_INET) {
+        result->family = AF_INET;
+        memcpy(result->sender, &((struct sockaddr_in *)(void *)&name)->sin_addr, 4);
+    } else if (message.msg_namelen >= sizeof(struct sockaddr_in6) && name.ss_family == AF_INET6) {
+        result->family = AF_INET6;
+        memcpy(result->sender, &((struct sockaddr_in6 *)(void *)&name)->sin6_addr, 16);
+    }
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != 35 /* SCM_TIMESTAMPNS, of 64 bits on 64-bit machines */) continue;
+        if (header->cmsg_len < CMSG_LEN(2 * sizeof(int64_t))) continue;
+        int64_t time[2];
+        memcpy(time, CMSG_DATA(header), sizeof time);
+        result->time = time[0] * 1000000000 + time[1];
+    }
+    return length;
 }
 
 // One datagram of several that were read at once.

@@ -16,9 +16,10 @@ enum HandshakeCost {
     static let maximumNameComparisons = 10_000
     /// The largest number of certificates between the server's own and the authority.
     static let maximumDepth: Int32 = 10
-    /// The time of processor for one handshake and what follows it, in nanoseconds: 20 ms, and more on a slow machine, where it is that of
-    /// 500 key agreements of X25519. Measured (OpenSSL 3.0.19, 2.5 GHz): an honest handshake takes 0.3 to 3 ms.
-    static let maximumNanoseconds: Int64 = max(20_000_000, min(agreementNanoseconds, 1_000_000_000) * 500)
+    /// The time of processor for one handshake and what follows it, in nanoseconds: 50 ms, and more on a slow machine, where it is that of
+    /// 500 key agreements of X25519. Measured (OpenSSL 3.0.19, 2.5 GHz): an honest handshake takes 0.3 to 3 ms; a busy
+    /// virtual machine counts the time that its host takes from it, too (29 ms were seen).
+    static let maximumNanoseconds: Int64 = max(50_000_000, min(agreementNanoseconds, 1_000_000_000) * 500)
     /// The bytes of the application for which the same time is allowed again.
     static let plaintextShare = 1 << 20
     /// The time for each byte of the user's own revocation lists, in nanoseconds. Their signatures are verified in each handshake, at about 3 ns a byte,

@@ -129,7 +129,7 @@ package final class TLSClient {
         return hello
     }
 
-    /// Takes bytes of the server.
+    /// Receives bytes of the server.
     package func receive(_ bytes: UnsafeRawBufferPointer) -> Step {
         var plaintext: [UInt8] = []
         var bytes = bytes[...]
@@ -137,12 +137,12 @@ package final class TLSClient {
         while !bytes.isEmpty, hasStarted, state == .handshaking || state == .established {
             let piece = UnsafeRawBufferPointer(rebasing: bytes.prefix(2048))
             bytes = bytes.dropFirst(piece.count)
-            take(piece, &plaintext)
+            receive(piece, &plaintext)
         }
         return Step(bytesToSend: drain(), plaintext: plaintext, state: state)
     }
 
-    /// Takes bytes of the server.
+    /// Receives bytes of the server.
     package func receive(_ bytes: [UInt8]) -> Step { bytes.withUnsafeBytes { receive($0) } }
 
     /// Encrypts bytes of the application. Returns the bytes to send; none if the connection is not established, or fails now.
@@ -166,7 +166,7 @@ package final class TLSClient {
 
     // MARK: OpenSSL
 
-    private func take(_ piece: UnsafeRawBufferPointer, _ plaintext: inout [UInt8]) {
+    private func receive(_ piece: UnsafeRawBufferPointer, _ plaintext: inout [UInt8]) {
         notes.facts.bytesReceived += piece.count
         firstBytes.noteReceived(piece)
         let count = plaintext.count

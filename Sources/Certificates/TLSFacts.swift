@@ -27,9 +27,4 @@ package struct TLSFacts: Sendable, Hashable {
 
     /// Returns whether decrypted bytes are still unread (SSL_pending(3)).
     package static func hasUnread(ssl: UnsafeMutableRawPointer) -> Bool { SSL_pending(OpaquePointer(ssl)) > 0 }
-
-    /// Returns the certificates that the peer sent, its own first; empty for a session resumed from another process.
-    package static func peerCertificates(ssl: UnsafeMutableRawPointer) -> [X509Certificate] {
-        OpenSSLErrors.contained { CertificateDecoding.certificates(of: SSL_get_peer_cert_chain(OpaquePointer(ssl))) }
-    }
 }

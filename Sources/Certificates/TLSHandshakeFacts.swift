@@ -67,9 +67,6 @@ package struct TLSHandshakeFacts: Hashable, Sendable, Codable {
 
     package init(serverName: String) { self.serverName = serverName }
 
-    /// Whether the server has answered the client's hello with at least one byte.
-    package var isHelloAnswered: Bool { bytesReceived > 0 }
-
     /// Whether the server's certificate is accepted unless every certificate is. Without it, the server receives no request and no client
     /// certificate.
     package var isCertificateAccepted: Bool {

@@ -1,7 +1,7 @@
 /// A value of which only the latest matters: a reader that missed some receives one value that covers all of them.
 package protocol Coalescing: Sendable {
     /// Returns this value merged with `earlier`, which the reader never received: the result describes the changes of both.
-    func following(_ earlier: Self) -> Self
+    func merged(after earlier: Self) -> Self
     /// Returns this value in the form in which a new subscriber receives its first value.
     func asInitial() -> Self
     /// Updates `latest`, the first value of new subscribers, to the state after this value; by default to this value itself.
@@ -54,7 +54,7 @@ public final class Broadcast<Value: Sendable>: Sendable {
 
         @inlinable
         func offer(_ value: Value) {
-            if slot.offer(value, merging: { owner.following(value, $0) }) == .stored { notify?() }
+            if slot.offer(value, merging: { owner.merged(value, $0) }) == .stored { notify?() }
         }
 
         fileprivate func finish() { slot.finish() }
@@ -77,14 +77,14 @@ public final class Broadcast<Value: Sendable>: Sendable {
 
     @usableFromInline let state: Locked<State>
     // The functions of ``Coalescing``, which is not public.
-    @usableFromInline let following: @Sendable (_ value: Value, _ earlier: Value) -> Value
+    @usableFromInline let merged: @Sendable (_ value: Value, _ earlier: Value) -> Value
     @usableFromInline let accumulate: @Sendable (_ value: Value, _ latest: inout Value?) -> Value?
     private let asInitial: @Sendable (Value) -> Value
 
     /// Creates a broadcast. `latest`: the value that subscribers receive before anything is published; `nil` for none.
     package init(_ latest: Value? = nil) where Value: Coalescing {
         state = Locked(State(latest: latest))
-        following = { $0.following($1) }
+        merged = { $0.merged(after: $1) }
         accumulate = { $0.accumulate(into: &$1) }
         asInitial = { $0.asInitial() }
     }

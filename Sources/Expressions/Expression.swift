@@ -24,16 +24,29 @@ package struct Expression: Hashable, Sendable {
     package let shownText: String
     private let compiled: CompiledExpression
 
+    /// The most groups of an expression that captures.
+    package static let groupLimit = 16
+
     /// Compiles an expression.
     ///
     /// - Throws: ``ParseError``, if the text is invalid, is longer than ``longestText``, or needs more memory than ``memoryLimit``.
     package init(_ text: String) throws(ParseError) { try self.init(text, shownText: text) }
 
-    private init(_ text: String, shownText: String) throws(ParseError) {
+    /// Compiles an expression whose groups can be read from its matches.
+    ///
+    /// - Throws: ``ParseError``, as ``init(_:)`` does, and if it has more than ``groupLimit`` groups.
+    package init(capturing text: String) throws(ParseError) {
+        try self.init(text, shownText: text, captures: true)
+        guard compiled.groupNames.count <= Self.groupLimit else {
+            throw ParseError(description: "the expression has more than \(Self.groupLimit) groups")
+        }
+    }
+
+    private init(_ text: String, shownText: String, captures: Bool = false) throws(ParseError) {
         guard text.utf8.count <= Self.longestText else {
             throw ParseError(description: "the expression is longer than \(Self.longestText) bytes")
         }
-        compiled = try CompiledExpression(text)
+        compiled = try CompiledExpression(text, captures: captures)
         (self.text, self.shownText) = (text, shownText)
     }
 
@@ -52,6 +65,22 @@ package struct Expression: Hashable, Sendable {
 
     /// Returns whether the expression matches anywhere in the bytes.
     package func matches(_ bytes: ArraySlice<UInt8>) -> Bool { bytes.withUnsafeBytes { compiled.matches($0) } }
+
+    /// A group of a match: its name, if it has one, and what it has captured; nothing for a group that is no part of the match.
+    package struct Group: Sendable {
+        package let name: String?
+        package let bytes: ArraySlice<UInt8>
+    }
+
+    /// The number of groups; 0 for an expression that does not capture.
+    package var groupCount: Int { compiled.groupNames.count }
+
+    /// Returns the groups of the first match in the bytes, in the order of their parentheses; `nil` without a match.
+    package func groups(in bytes: ArraySlice<UInt8>) -> [Group]? {
+        compiled.ranges(in: bytes).map { ranges in
+            zip(compiled.groupNames, ranges).map { Group(name: $0, bytes: bytes[$1]) }
+        }
+    }
 
     /// Returns the expression that matches exactly the text. RE2 takes a backslash before ASCII punctuation as a quote.
     private static func quoted(_ literal: String) -> String {
@@ -87,15 +116,17 @@ extension Expression: CustomStringConvertible {
 /// RE2 locks its tables, and its objects do not change otherwise, so threads may share them ("RE2 objects are thread-safe", re2.h).
 private final class CompiledExpression: @unchecked Sendable {
     private let handle: OpaquePointer
+    /// The names of the groups; empty for an expression that does not capture.
+    let groupNames: [String?]
 
-    init(_ text: String) throws(Expression.ParseError) {
+    init(_ text: String, captures: Bool) throws(Expression.ParseError) {
         var text = text
         // The reason may quote the expression.
         var error = [CChar](repeating: 0, count: 256)
         let handle = text.withUTF8 { text in
             error.withUnsafeMutableBufferPointer { error in
                 netwatch_expression_create(
-                    text.baseAddress, text.count, Int64(Expression.memoryLimit), error.baseAddress, error.count)
+                    text.baseAddress, text.count, Int64(Expression.memoryLimit), captures ? 1 : 0, error.baseAddress, error.count)
             }
         }
         guard let handle else {
@@ -104,6 +135,13 @@ private final class CompiledExpression: @unchecked Sendable {
             throw Expression.ParseError(description: line)
         }
         self.handle = handle
+        groupNames = (0..<netwatch_expression_group_count(handle)).map { index in
+            let name = withUnsafeTemporaryAllocation(of: CChar.self, capacity: 128) { buffer in
+                netwatch_expression_group_name(handle, index + 1, buffer.baseAddress, buffer.count)
+                return buffer.baseAddress.map { String(cString: $0) } ?? ""
+            }
+            return name.isEmpty ? nil : name
+        }
     }
 
     deinit { netwatch_expression_destroy(handle) }
@@ -114,6 +152,18 @@ private final class CompiledExpression: @unchecked Sendable {
         // Swift ends a process too if an allocation fails. An invented result would accuse a server.
         precondition(result >= 0, "no memory left to search for an expression")
         return result > 0
+    }
+
+    /// Returns the ranges of the groups of the first match; `nil` without a match.
+    func ranges(in bytes: ArraySlice<UInt8>) -> [Range<Int>]? {
+        var starts = [Int](repeating: 0, count: groupNames.count)
+        var sizes = starts
+        let result = bytes.withUnsafeBufferPointer { bytes in
+            netwatch_expression_capture(handle, bytes.baseAddress, bytes.count, &starts, &sizes, starts.count)
+        }
+        precondition(result >= 0, "no memory left to search for an expression")
+        guard result > 0 else { return nil }
+        return zip(starts, sizes).map { bytes.startIndex + $0..<bytes.startIndex + $0 + $1 }
     }
 
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {

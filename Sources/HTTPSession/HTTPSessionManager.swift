@@ -61,12 +61,12 @@ public final class HTTPSessionManager: Sendable {
     ///     only in programs that have a main loop (`dispatchMain()`, `RunLoop.main.run()`).
     ///   - completionGroup: The group that every callback enters, and leaves when it has run.
     ///   - credentials: The store of credentials. Several sessions may share it.
-    ///   - reachability: The monitor of the network path. With one, tasks wait for a network: data tasks for 60 s
+    ///   - monitor: The monitor of the network path. With one, tasks wait for a network: data tasks for 60 s
     ///     (``SessionConfiguration/connectivityTimeout``), downloads and uploads until their resource timeout. Without one, the session does not recognize cellular or expensive networks, and tasks do
     ///     not wait for a network. A lookup without a network then fails with ``HTTPSessionError/Code/cannotFindHost`` instead of
     ///     ``HTTPSessionError/Code/notConnected``. The outcomes of transfers are reported to the monitor: for its `ServerMonitor`s of the
     ///     same host and port, a response counts as a successful probe, and a failure to connect causes a probe at once.
-    ///   - monitors: The monitors that receive every event, in this order.
+    ///   - eventMonitors: The monitors that receive every event, in this order.
     /// - Throws: ``HTTPSessionError/Code/invalidConfiguration``, whose reason names the property, or an error if the system refuses descriptors or
     ///   a thread. A policy with a pinning mode requires an https base URL, as in AFNetworking: without TLS no certificate is verified
     ///   (``SecurityPolicy/PinningMode``).
@@ -74,13 +74,13 @@ public final class HTTPSessionManager: Sendable {
         baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
         validation: ResponseValidation = ResponseValidation(), completionQueue: DispatchQueue? = nil,
-        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil,
-        monitors: [any EventMonitor] = []
+        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), monitor: PathMonitor? = nil,
+        eventMonitors: [any EventMonitor] = []
     ) throws(HTTPSessionError) {
         try self.init(
             baseURL: baseURL, configuration: configuration, handlers: handlers, requestSerializer: requestSerializer,
             validation: validation, completionQueue: completionQueue, completionGroup: completionGroup, credentials: credentials,
-            reachability: reachability, monitors: monitors, carriedBy: configuration.transport ?? CurlTransport())
+            monitor: monitor, eventMonitors: eventMonitors, carriedBy: configuration.transport ?? CurlTransport())
     }
 
     /// Creates a session and its thread, as the initializer with a string as the base URL does.
@@ -95,20 +95,20 @@ public final class HTTPSessionManager: Sendable {
         baseURL: URL, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
         validation: ResponseValidation = ResponseValidation(), completionQueue: DispatchQueue? = nil,
-        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil,
-        monitors: [any EventMonitor] = []
+        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), monitor: PathMonitor? = nil,
+        eventMonitors: [any EventMonitor] = []
     ) throws(HTTPSessionError) {
         try self.init(
             baseURL: baseURL.absoluteString, configuration: configuration, handlers: handlers,
             requestSerializer: requestSerializer, validation: validation, completionQueue: completionQueue,
-            completionGroup: completionGroup, credentials: credentials, reachability: reachability, monitors: monitors)
+            completionGroup: completionGroup, credentials: credentials, monitor: monitor, eventMonitors: eventMonitors)
     }
 
     /// A session on a transport of the caller's choice.
     package init(
         baseURL: String?, configuration: SessionConfiguration, handlers: TransferHandlers,
         requestSerializer: any RequestSerializer, validation: ResponseValidation, completionQueue: DispatchQueue?,
-        completionGroup: DispatchGroup?, credentials: CredentialStore, reachability: PathMonitor?, monitors: [any EventMonitor],
+        completionGroup: DispatchGroup?, credentials: CredentialStore, monitor: PathMonitor?, eventMonitors: [any EventMonitor],
         carriedBy transport: any SessionTransport
     ) throws(HTTPSessionError) {
         let base = try baseURL.map { (text) throws(HTTPSessionError) -> URL in
@@ -123,8 +123,8 @@ public final class HTTPSessionManager: Sendable {
         self.validation = validation
         self.completionGroup = completionGroup
         core = try SessionCore(
-            settings: SessionSettings(configuration, credentials: credentials, path: reachability, transport: transport),
-            handlers: handlers, monitors: monitors)
+            settings: SessionSettings(configuration, credentials: credentials, path: monitor, transport: transport),
+            handlers: handlers, eventMonitors: eventMonitors)
         self.completionQueue = completionQueue ?? core.outbox.queue
     }
 

@@ -4,7 +4,7 @@ public import HTTPSession
 /// A monitor that posts AFNetworking's notifications of tasks and sessions to `NotificationCenter.default`.
 ///
 /// ```swift
-/// let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", monitors: [NotificationMonitor()])
+/// let session = try HTTPSessionManager(baseURL: "https://api.example.com/v1/", eventMonitors: [NotificationMonitor()])
 /// let token = NotificationCenter.default.addObserver(of: TransferTask.self, for: .taskDidComplete) { message in print(message.result) }
 /// ```
 ///

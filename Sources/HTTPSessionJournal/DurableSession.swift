@@ -44,15 +44,15 @@ public final class DurableSession: Sendable {
     ///   - handlers: the handlers of events, by name. Without any, ``events`` delivers every event.
     ///   - transferHandlers: the handlers and interceptors of every transfer.
     ///   - credentials: the credentials that answer authentication challenges.
-    ///   - reachability: the monitor that lets tasks wait for a network.
-    ///   - monitors: the monitors that receive every event of the session that transfers.
+    ///   - monitor: the monitor that lets tasks wait for a network.
+    ///   - eventMonitors: the monitors that receive every event of the session that transfers.
     /// - Returns: the session. It closes when ``close()`` is called, or when its last reference is released.
     /// - Throws: ``DurableSessionError``.
     public static func open(
         identifier: String, directory: URL, configuration: SessionConfiguration = .default,
         limits: DurableLimits = DurableLimits(), handlers: DurableHandlers = DurableHandlers(),
         transferHandlers: TransferHandlers = TransferHandlers(),
-        credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil, monitors: [any EventMonitor] = []
+        credentials: CredentialStore = CredentialStore(), monitor: PathMonitor? = nil, eventMonitors: [any EventMonitor] = []
     ) async throws(DurableSessionError) -> DurableSession {
         var environment = TaskCoordinator.Environment()
         if let transport = configuration.transport {
@@ -60,14 +60,14 @@ public final class DurableSession: Sendable {
         }
         return try await open(
             identifier: identifier, directory: directory, configuration: configuration, limits: limits, handlers: handlers,
-            transferHandlers: transferHandlers, credentials: credentials, reachability: reachability, monitors: monitors,
+            transferHandlers: transferHandlers, credentials: credentials, monitor: monitor, eventMonitors: eventMonitors,
             environment: environment)
     }
 
     static func open(
         identifier: String, directory: URL, configuration: SessionConfiguration, limits: DurableLimits = DurableLimits(),
         handlers: DurableHandlers = DurableHandlers(), transferHandlers: TransferHandlers = TransferHandlers(),
-        credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil, monitors: [any EventMonitor] = [],
+        credentials: CredentialStore = CredentialStore(), monitor: PathMonitor? = nil, eventMonitors: [any EventMonitor] = [],
         environment: TaskCoordinator.Environment
     ) async throws(DurableSessionError) -> DurableSession {
         guard DurableSession.isValid(identifier) else {
@@ -80,11 +80,11 @@ public final class DurableSession: Sendable {
         let coordinator = try await TaskCoordinator.open(
             identifier: identifier, directory: directory, limits: limits, handlers: handlers, logger: configuration.logger,
             environment: environment
-        ) { (monitor) throws(DurableSessionError) in
+        ) { (coordinatorMonitor) throws(DurableSessionError) in
             do throws(HTTPSessionError) {
                 return try HTTPSessionManager(
                     configuration: configuration, handlers: transferHandlers, credentials: credentials,
-                    reachability: reachability, monitors: monitors + [monitor])
+                    monitor: monitor, eventMonitors: eventMonitors + [coordinatorMonitor])
             } catch {
                 throw DurableSessionError(.invalidConfiguration, error.reason, underlying: error)
             }

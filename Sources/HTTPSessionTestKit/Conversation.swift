@@ -3,7 +3,7 @@ struct Conversation {
     let number: Int
     let channel: Channel
     let tls: TLSServerContext?
-    let options: TestServer.Options
+    let configuration: TestServer.Configuration
     let log: ServerLog<TestServer.Seen>
     let reply: @Sendable (ReceivedRequest) -> StubResponse
 
@@ -31,7 +31,7 @@ struct Conversation {
     }
 
     private func converse(_ last: Last) throws -> StubResponse.Ending {
-        switch options.arrival(number) {
+        switch configuration.arrival(number) {
         case .serve: break
         case .end(let ending): return ending
         case .respond(let reply):
@@ -61,20 +61,20 @@ struct Conversation {
                 numberOnConnection: requests, arrival: log.change { $0.nextArrival() }, tls: details)
             var closes = head.wantsClose
             var answer: StubResponse
-            switch options.onHead(request) {
+            switch configuration.onHead(request) {
             case .readBody(let waits, let speed, let sendsContinue):
                 for wait in waits { try channel.wait(wait) }
                 if head.expectsContinue && sendsContinue { try channel.write("HTTP/1.1 100 Continue\r\n\r\n") }
                 reader.bytesPerSecond = speed
                 try readBody(of: head, with: reader, into: &request)
-                log.change { $0.record(request, limit: options.recordedRequests) }
+                log.change { $0.record(request, limit: configuration.recordedRequests) }
                 answer = reply(request).resolved(for: request)
             case .refuse(let refusal):
-                log.change { $0.record(request, limit: options.recordedRequests) }
+                log.change { $0.record(request, limit: configuration.recordedRequests) }
                 answer = refusal
                 closes = true
             case .end(let ending):
-                log.change { $0.record(request, limit: options.recordedRequests) }
+                log.change { $0.record(request, limit: configuration.recordedRequests) }
                 return ending
             }
             last.request = request
@@ -100,7 +100,7 @@ struct Conversation {
         guard let request = last.request else { return }
         let sent = last.sentBytes
         (last.request, last.sentBytes) = (nil, 0)
-        options.onDelivery(
+        configuration.onDelivery(
             request,
             .init(
                 sentBytes: sent, transmittedBytes: max(0, sent - pending.untransmitted),
@@ -113,7 +113,7 @@ struct Conversation {
         var body: [UInt8] = []
         var length: Int64 = 0
         request.trailers = try reader.body(of: head) { part in
-            body += part.prefix(max(0, options.recordedBodyBytes - body.count))
+            body += part.prefix(max(0, configuration.recordedBodyBytes - body.count))
             length += Int64(part.count)
             log.change { $0.bodyBytes += Int64(part.count) }
         }

@@ -15,8 +15,8 @@ extension HTTPSessionManager {
     ///   - completionQueue: the queue of callbacks; `nil` for a queue of the session's own.
     ///   - completionGroup: the group that every callback enters, and leaves when it has run.
     ///   - credentials: the store of credentials.
-    ///   - reachability: the path monitor, such as that of a `ScriptedNetwork`.
-    ///   - monitors: the monitors that receive every event, in this order.
+    ///   - monitor: the path monitor, such as that of a `ScriptedNetwork`.
+    ///   - eventMonitors: the monitors that receive every event, in this order.
     ///   - transport: the transport. It carries one session at a time.
     /// - Throws: `HTTPSessionError.Code.invalidConfiguration`, whose reason names the invalid part, such as a transport that carries
     ///   another session.
@@ -24,13 +24,13 @@ extension HTTPSessionManager {
         baseURL: String? = nil, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
         validation: ResponseValidation = ResponseValidation(), completionQueue: DispatchQueue? = nil,
-        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil,
-        monitors: [any EventMonitor] = [], transport: ScriptedTransport
+        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), monitor: PathMonitor? = nil,
+        eventMonitors: [any EventMonitor] = [], transport: ScriptedTransport
     ) throws(HTTPSessionError) {
         try self.init(
             baseURL: baseURL, configuration: configuration, handlers: handlers, requestSerializer: requestSerializer,
             validation: validation, completionQueue: completionQueue, completionGroup: completionGroup, credentials: credentials,
-            reachability: reachability, monitors: monitors, carriedBy: transport)
+            monitor: monitor, eventMonitors: eventMonitors, carriedBy: transport)
     }
 
     /// Creates a session on a scripted transport, as the initializer with a string as the base URL does.
@@ -40,13 +40,13 @@ extension HTTPSessionManager {
         baseURL: URL, configuration: SessionConfiguration = .default, handlers: TransferHandlers = TransferHandlers(),
         requestSerializer: any RequestSerializer = HTTPRequestSerializer(),
         validation: ResponseValidation = ResponseValidation(), completionQueue: DispatchQueue? = nil,
-        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), reachability: PathMonitor? = nil,
-        monitors: [any EventMonitor] = [], transport: ScriptedTransport
+        completionGroup: DispatchGroup? = nil, credentials: CredentialStore = CredentialStore(), monitor: PathMonitor? = nil,
+        eventMonitors: [any EventMonitor] = [], transport: ScriptedTransport
     ) throws(HTTPSessionError) {
         try self.init(
             baseURL: baseURL.absoluteString, configuration: configuration, handlers: handlers,
             requestSerializer: requestSerializer, validation: validation, completionQueue: completionQueue,
-            completionGroup: completionGroup, credentials: credentials, reachability: reachability, monitors: monitors,
+            completionGroup: completionGroup, credentials: credentials, monitor: monitor, eventMonitors: eventMonitors,
             transport: transport)
     }
 }

@@ -30,7 +30,7 @@ public struct ReceivedRequest: Hashable, Sendable {
     public let arrival: Int
     /// The parameters of the TLS connection; `nil` without TLS.
     public let tls: TLSDetails?
-    /// The decoded body, up to ``TestServer/Options/recordedBodyBytes`` or ``ScriptedTransport/recordedBodyBytes``.
+    /// The decoded body, up to ``TestServer/Configuration/recordedBodyBytes`` or ``ScriptedTransport/recordedBodyBytes``.
     public package(set) var body: [UInt8]
     /// The length of the complete decoded body, in bytes.
     public package(set) var bodyLength: Int64

@@ -1,4 +1,5 @@
 import EventLoop
+public import Reachability
 public import struct FoundationEssentials.URL
 
 /// An HTTP/1.1 server on a real socket, which sends the responses of a test, with their faults.
@@ -14,8 +15,8 @@ public import struct FoundationEssentials.URL
 /// Each connection has a thread. All threads end with ``stop()``, or with the last reference to the server: keep a reference, and none in
 /// the closures of the server.
 public final class TestServer: Sendable {
-    /// The settings of a server besides its responses.
-    public struct Options: Sendable {
+    /// The configuration of a server besides its responses.
+    public struct Configuration: Sendable {
         /// The largest number of connections; 256 by default. Further ones wait in the kernel's queue until one ends.
         public var maximumConnections = 256
         /// The number of requests that are kept, 4,096 by default; then the oldest are dropped.
@@ -25,9 +26,9 @@ public final class TestServer: Sendable {
         /// The receive buffer of the connections (SO_RCVBUF), in bytes; `nil` for the kernel's default. The kernel takes this much of an
         /// upload while the server does not read.
         package var receiveBuffer: Int?
-        /// The file of the network namespace to listen in; `nil` for the namespace of the caller. The closures that answer then run inside the
+        /// The network namespace to listen in; `nil` for the namespace of the caller. The closures that answer then run inside the
         /// namespace, and must not start work on queues or tasks: Dispatch would create its threads there.
-        public var namespace: String?
+        public var namespace: NetworkNamespace?
         /// The closure that decides about a new connection (counted from 1) before the first byte, and before TLS.
         public var arrival: @Sendable (_ connection: Int) -> Arrival = { _ in .serve }
         /// The closure that decides about a request whose head has been read, and whose body has not.
@@ -36,7 +37,7 @@ public final class TestServer: Sendable {
         /// ended. Responses that either side has cut are reported too.
         package var onDelivery: @Sendable (ReceivedRequest, Delivery) -> Void = { _, _ in }
 
-        /// Creates the settings of a server whose only faults are those of its responses.
+        /// Creates the configuration of a server whose only faults are those of its responses.
         public init() {}
     }
 
@@ -130,19 +131,19 @@ public final class TestServer: Sendable {
     /// - Parameters:
     ///   - address: the address to listen at; by default a free port of 127.0.0.1.
     ///   - tls: the TLS settings; `nil` for plain text.
-    ///   - options: the other settings.
+    ///   - configuration: everything else.
     ///   - reply: makes the response to each request, called on the connection's thread when the request has been read.
     /// - Throws: ``TestServerError`` if the address is in use or not of this machine, or if the certificate, the key or the namespace cannot
     ///   be used.
     public init(
-        at address: ListeningAddress = .loopback, tls: ServerTLS? = nil, options: Options = Options(),
+        at address: ListeningAddress = .loopback, tls: ServerTLS? = nil, configuration: Configuration = Configuration(),
         reply: @escaping @Sendable (ReceivedRequest) -> StubResponse
     ) throws {
         let context = try tls.map(TLSServerContext.init)
         let log = ServerLog(Seen())
         listener = try Listener(
-            at: address, namespace: options.namespace, maximumConnections: options.maximumConnections,
-            receiveBuffer: options.receiveBuffer
+            at: address, namespace: configuration.namespace?.path, maximumConnections: configuration.maximumConnections,
+            receiveBuffer: configuration.receiveBuffer
         ) { socket, stop in
             let number = log.change { seen in
                 seen.connections += 1
@@ -152,7 +153,8 @@ public final class TestServer: Sendable {
             do {
                 // The connection closes with this scope, before the log has it.
                 let channel = Channel(socket, stop: stop)
-                Conversation(number: number, channel: channel, tls: context, options: options, log: log, reply: reply).run()
+                Conversation(number: number, channel: channel, tls: context, configuration: configuration, log: log, reply: reply)
+                    .run()
             }
             log.change { $0.openConnections -= 1 }
         }

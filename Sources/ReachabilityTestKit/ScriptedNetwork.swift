@@ -41,7 +41,7 @@ public final class ScriptedNetwork: Sendable {
         if let path { publish(path, at: date) }
     }
 
-    /// Publishes a path. After ``end()`` and `PathMonitor.cancel()`, the method does nothing.
+    /// Publishes a path. After ``cancel()`` and `PathMonitor.cancel()`, the method does nothing.
     ///
     /// - Parameters:
     ///   - path: the path.
@@ -52,7 +52,7 @@ public final class ScriptedNetwork: Sendable {
     }
 
     /// Publishes a server's status to that server's monitors, including those that are created later. When the method returns,
-    /// `ServerMonitor.current` is the new update; readers and callbacks receive it as those of a path. After ``end()`` and `PathMonitor.cancel()`,
+    /// `ServerMonitor.current` is the new update; readers and callbacks receive it as those of a path. After ``cancel()`` and `PathMonitor.cancel()`,
     /// the method does nothing.
     ///
     /// - Parameters:
@@ -64,7 +64,7 @@ public final class ScriptedNetwork: Sendable {
         source.publish(ServerUpdate(endpoint: try Endpoint(endpoint), status: status, date: date))
     }
 
-    /// Publishes the state of an incident. After ``end()`` and `PathMonitor.cancel()`, the method does nothing.
+    /// Publishes the state of an incident. After ``cancel()`` and `PathMonitor.cancel()`, the method does nothing.
     ///
     /// - Parameter incident: the incident. A later state of it has the same `id`.
     public func publish(_ incident: Incident) { source.publish(.incident(incident)) }
@@ -74,5 +74,5 @@ public final class ScriptedNetwork: Sendable {
 
     /// Ends the network, as the kernel ends a removed network namespace: sequences end, and callbacks stop. `PathMonitor.current` remains, and nothing
     /// can be published any more.
-    public func end() { source.end() }
+    public func cancel() { source.end() }
 }

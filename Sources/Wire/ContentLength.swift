@@ -8,7 +8,7 @@ package enum ContentLength: Hashable, Sendable {
     case conflicting
 
     /// Parses the values of all field lines. Equal values count once, in one line or in several.
-    package init(_ values: some Sequence<some Collection<UInt8>>) {
+    @inlinable package init(_ values: some Sequence<some Collection<UInt8>>) {
         var length: Int64?
         for value in values {
             for element in value.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false) {

@@ -6,8 +6,11 @@ package enum HTTPGrammar {
     @inlinable package static var space: UInt8 { 0x20 }
 
     /// Returns whether the text is a token (RFC 9110 section 5.6.2).
+    ///
+    /// The bytes are read as one buffer: a caller that does not specialize this function would pay a dynamic call for each byte.
     @inlinable package static func isToken(_ bytes: some Collection<UInt8>) -> Bool {
-        !bytes.isEmpty && bytes.allSatisfy(isTokenByte)
+        bytes.withContiguousStorageIfAvailable { !$0.isEmpty && $0.allSatisfy(isTokenByte) }
+            ?? (!bytes.isEmpty && bytes.allSatisfy(isTokenByte))
     }
 
     @inlinable package static func isTokenByte(_ byte: UInt8) -> Bool {
@@ -51,4 +54,9 @@ package enum HTTPGrammar {
     }
 
     @inlinable package static func lowercase(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+}
+
+extension String {
+    /// Whether the text has a control character: CR and LF would end a line early, NUL a C string.
+    @inlinable package var hasControlCharacter: Bool { utf8.contains { $0 < 0x20 || $0 == 0x7F } }
 }

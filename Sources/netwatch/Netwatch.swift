@@ -1,5 +1,6 @@
 import ArgumentParser
 import Console
+import Reachability
 
 /// The program netwatch, the root of its commands.
 @main
@@ -19,13 +20,14 @@ struct Netwatch: ParsableCommand {
 
     static let targets = """
         A TARGET is one of these. IPv6 addresses are in brackets. Only named targets are probed.
-          HOST:PORT, tcp://HOST:PORT      accepts a TCP connection
-          tls://HOST[:PORT]               completes a trusted TLS handshake (443)
-          http://HOST[:PORT][/PATH]       answers a request as expected (80)
-          https://HOST[:PORT][/PATH]      both (443)
+        \(Endpoint.Scheme.allCases.map(\.form).map { row($0.text, $0.explanation) }.joined(separator: "\n"))
 
         The marks of text: + or a check mark works, x or a cross fails, ? is degraded, pending or not known, - or a dot is not used.
         """
+
+    private static func row(_ form: String, _ meaning: String) -> String {
+        form.count < 32 ? "  \(form)\(String(repeating: " ", count: 32 - form.count))\(meaning)" : "  \(form)  \(meaning)"
+    }
 
     static let configuration = CommandConfiguration(
         commandName: "netwatch",
@@ -47,7 +49,7 @@ struct Netwatch: ParsableCommand {
     private static func runCommand(_ arguments: [String]) throws {
         if let name = arguments.first, !name.hasPrefix("-") { try checkCommand(name) }
         if let separate = SeparateCommandEntry.find(arguments) { throw separate.program.replaceThisProgram(separate.arguments) }
-        let (split, program) = try splitProgram(arguments)
+        let (split, program) = try CommandArguments.split(arguments, of: "wait")
         let arguments =
             split.first == "watch" || split.first == "status"
             ? OptionalValue.complete(split, option: "--connect", hasOperands: true) : split
@@ -80,13 +82,5 @@ struct Netwatch: ParsableCommand {
         if !known.contains(name) {
             throw .usage(name, "unknown command; the commands are \(known.joined(separator: ", "))")
         }
-    }
-
-    /// Splits off the command after `--` of `wait`.
-    private static func splitProgram(_ arguments: [String]) throws(Failure) -> ([String], program: [String]) {
-        guard arguments.first == "wait", let terminator = arguments.firstIndex(of: "--") else { return (arguments, []) }
-        let program = Array(arguments[(terminator + 1)...])
-        guard program.first?.isEmpty == false else { throw .usage("wait --", "the command is missing; write -- COMMAND") }
-        return (Array(arguments[..<terminator]), program)
     }
 }

@@ -157,7 +157,7 @@ package struct Fault: Sendable, CustomStringConvertible {
     package static let all: [Fault] = [
         linkFaults, addressFaults, routeFaults, neighborFaults, nameServerFaults, firewallFaults, serverFaults, upstreamFaults,
         crowdFaults,
-        routerFaults,
+        routerFaults, pingFaults, dnsFaults, dialogueFaults,
         tunnelFaults, partialFaults, tlsFaults, httpFaults, canaryFaults, lastingFaults,
     ].flatMap { $0 }
 

@@ -122,7 +122,9 @@ extension Fault {
     }
 
     /// Whether the target is one of TLS or HTTP, and not the canary's URL.
-    private var hasLevels: Bool { canaryOptions == nil && targets[0].contains("://") }
+    private var hasLevels: Bool {
+        canaryOptions == nil && ["tls:", "http:", "https:"].contains { targets[0].hasPrefix($0) }
+    }
 
     /// The target, as an https target if it is a tls target.
     private var secureTarget: String { targets[0].replacing(#/^tls:/#, with: "https:") }

@@ -9,12 +9,12 @@ struct DeliveryTests {
     @Test func `the delivery of each response is reported once, with the bytes that the other side's kernel has`() async throws {
         let reported = Locked<[String]>([])
         let bytes = Locked<[TestServer.Delivery]>([])
-        var options = TestServer.Options()
-        options.onDelivery = { request, delivery in
+        var configuration = TestServer.Configuration()
+        configuration.onDelivery = { request, delivery in
             reported.withLock { $0.append(request.path) }
             bytes.withLock { $0.append(delivery) }
         }
-        let server = try TestServer(options: options) { request in
+        let server = try TestServer(configuration: configuration) { request in
             switch request.path {
             case "/whole": StubResponse(body: .pattern(1_000))
             case "/cut": StubResponse(body: .pattern(1_000)).cut(afterBodyBytes: 300)

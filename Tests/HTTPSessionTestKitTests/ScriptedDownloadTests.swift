@@ -22,7 +22,7 @@ final class ScriptedDownloadTests {
     private var file: URL { folder.appendingPathComponent("big.bin") }
 
     private func session(_ network: ScriptedNetwork? = nil) throws -> HTTPSessionManager {
-        try HTTPSessionManager(baseURL: "https://api.example.com", reachability: network?.monitor, transport: transport)
+        try HTTPSessionManager(baseURL: "https://api.example.com", monitor: network?.monitor, transport: transport)
     }
 
     private static let noCarrier = NetworkPath.unsatisfied(Cause(.link, .noCarrier, detail: "interface wlan0 has no carrier"))
@@ -82,7 +82,7 @@ final class ScriptedDownloadTests {
         var configuration = SessionConfiguration()
         (configuration.waitsForConnectivity, configuration.retryPolicy) = (false, .never)
         let session = try HTTPSessionManager(
-            baseURL: "https://api.example.com", configuration: configuration, reachability: network.monitor, transport: transport)
+            baseURL: "https://api.example.com", configuration: configuration, monitor: network.monitor, transport: transport)
         transport.stub("/", with: StubResponse())
         let error = await #expect(throws: HTTPSessionError.self) { try await session.get("/").response }
         #expect(error?.code == .notConnected && error?.cause?.code == .noCarrier)

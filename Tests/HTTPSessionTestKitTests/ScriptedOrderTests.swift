@@ -22,7 +22,7 @@ struct ScriptedOrderTests {
         var configuration = SessionConfiguration()
         change(&configuration)
         return try HTTPSessionManager(
-            baseURL: "https://api.example.com", configuration: configuration, reachability: network?.monitor,
+            baseURL: "https://api.example.com", configuration: configuration, monitor: network?.monitor,
             transport: transport)
     }
 

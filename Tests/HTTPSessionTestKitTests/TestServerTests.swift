@@ -3,6 +3,7 @@ import FoundationEssentials
 import Glibc
 import HTTPSessionTestKit
 import NetworkLab
+import Reachability
 import Testing
 
 @Suite(.timeLimit(.minutes(20)))
@@ -29,10 +30,10 @@ struct TestServerTests {
     }
 
     @Test func `recorded requests and bodies are limited, counts are not`() async throws {
-        var options = TestServer.Options()
-        options.recordedRequests = 2
-        options.recordedBodyBytes = 3
-        let server = try TestServer(options: options) { _ in StubResponse() }
+        var configuration = TestServer.Configuration()
+        configuration.recordedRequests = 2
+        configuration.recordedBodyBytes = 3
+        let server = try TestServer(configuration: configuration) { _ in StubResponse() }
         let client = try RawClient(server)
         for number in 1...5 { try client.send("POST /\(number) HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello") }
         try await server.awaitRequests(5)
@@ -105,8 +106,8 @@ struct TestServerTests {
     }
 
     @Test func `an accepted connection ends, sends a banner or stays silent`() async throws {
-        var options = TestServer.Options()
-        options.arrival = { connection in
+        var configuration = TestServer.Configuration()
+        configuration.arrival = { connection in
             switch connection {
             case 1: .end(.reset)
             case 2: .respond(.raw("220 smtp ready\r\n"))
@@ -114,7 +115,7 @@ struct TestServerTests {
             default: .serve
             }
         }
-        let server = try TestServer(options: options) { _ in StubResponse(body: "fine") }
+        let server = try TestServer(configuration: configuration) { _ in StubResponse(body: "fine") }
         try expectEqual(RawClient(server).readToEnd().end, .reset)
         let banner = try RawClient(server).readToEnd()
         #expect(String(decoding: banner.bytes, as: UTF8.self) == "220 smtp ready\r\n" && banner.end == .closed)
@@ -128,8 +129,8 @@ struct TestServerTests {
     }
 
     @Test func `a request is refused after its head, before its body`() async throws {
-        var options = TestServer.Options()
-        options.onHead = { request in
+        var configuration = TestServer.Configuration()
+        configuration.onHead = { request in
             switch request.path {
             case "/refused": .refuse(StubResponse(413, body: "too much"))
             case "/reset": .end(.reset)
@@ -137,7 +138,7 @@ struct TestServerTests {
             default: .readBody()
             }
         }
-        let server = try TestServer(options: options) { _ in StubResponse(body: "fine") }
+        let server = try TestServer(configuration: configuration) { _ in StubResponse(body: "fine") }
         func post(_ path: String) throws -> RawClient {
             let client = try RawClient(server)
             try client.send("POST \(path) HTTP/1.1\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n")
@@ -222,10 +223,10 @@ struct TestServerTests {
     }
 
     @Test func `connections beyond the limit wait until one ends`() async throws {
-        var options = TestServer.Options()
-        options.maximumConnections = 1
+        var configuration = TestServer.Configuration()
+        configuration.maximumConnections = 1
         let gate = try Gate()
-        let server = try TestServer(options: options) { _ in StubResponse(body: "x").held(by: gate).closing() }
+        let server = try TestServer(configuration: configuration) { _ in StubResponse(body: "x").held(by: gate).closing() }
         let (first, second) = try (RawClient(server), RawClient(server))
         try first.get("/first")
         try second.get("/second")
@@ -240,22 +241,24 @@ struct TestServerTests {
 
     @Test(.requiresNamespaces) func `a server listens on a lab host`() async throws {
         let host = try Lab().host(loopback: true)
-        var options = TestServer.Options()
-        options.namespace = host.path
-        let server = try TestServer(at: .ip("127.0.0.1", port: 80), options: options) { _ in StubResponse(body: "there") }
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(host.path)
+        let server = try TestServer(at: .ip("127.0.0.1", port: 80), configuration: configuration) { _ in
+            StubResponse(body: "there")
+        }
         let script = "exec 3<>/dev/tcp/127.0.0.1/80 && printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3"
         let program = try Program(["bash", "-c", script], on: host)
         try expectEqual(program.remainingLines().last, "there")
-        options.namespace = "/nonexistent"
-        #expect(throws: TestServerError.self) { try TestServer(options: options) { _ in StubResponse() } }
+        configuration.namespace = NetworkNamespace("/nonexistent")
+        #expect(throws: TestServerError.self) { try TestServer(configuration: configuration) { _ in StubResponse() } }
         expectEqual(server.requests.count, 1)
     }
 
     @Test func `a request body is read at the given rate at most`() async throws {
-        var options = TestServer.Options()
-        options.onHead = { _ in .readBody(bytesPerSecond: 100_000) }
-        options.receiveBuffer = 4096
-        let server = try TestServer(options: options) { _ in StubResponse(body: "read") }
+        var configuration = TestServer.Configuration()
+        configuration.onHead = { _ in .readBody(bytesPerSecond: 100_000) }
+        configuration.receiveBuffer = 4096
+        let server = try TestServer(configuration: configuration) { _ in StubResponse(body: "read") }
         let client = try RawClient(server)
         let start = ContinuousClock.now
         try client.send("POST / HTTP/1.1\r\nContent-Length: 50000\r\n\r\n\(String(repeating: "b", count: 50_000))")

@@ -43,13 +43,13 @@ struct UploadServerTests {
 
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
     func `a restarted server has the uploads that the former one stored on the disk`(_ dialect: UploadServer.Dialect) throws {
-        var options = UploadServer.Options()
-        options.directory = folder.path
+        var configuration = UploadServer.Configuration()
+        configuration.directory = folder.path
         let fields =
             dialect == .tus
             ? ["Tus-Resumable: 1.0.0", "Content-Type: application/offset+octet-stream"]
             : ["Content-Type: application/partial-upload", "Upload-Complete: ?1"]
-        let first = try UploadServer(dialect, options: options) {
+        let first = try UploadServer(dialect, configuration: configuration) {
             $0.request.method == "PATCH" ? .cut(afterBodyBytes: 50_000, losing: 10_000) : nil
         }
         var url = first.url.absoluteString
@@ -57,13 +57,13 @@ struct UploadServerTests {
         _ = try curl("POST", url, creation)
         #expect(try curl("PATCH", url + "/1", fields + ["Upload-Offset: 0"], "body").code != 0)
         first.stop()
-        let second = try UploadServer(dialect, options: options)
+        let second = try UploadServer(dialect, configuration: configuration)
         url = second.url.absoluteString
         #expect(try curl("HEAD", url + "/1", [fields[0]]).output.contains("Upload-Offset: 40000\r\n"))
         try expectEqual(curl("PATCH", url + "/1", fields + ["Upload-Offset: 40000"], "rest").code, 0)
         #expect(try curl("POST", url, creation).output.contains("/uploads/2\r\n"))
         second.stop()
-        let third = try UploadServer(dialect, options: options)
+        let third = try UploadServer(dialect, configuration: configuration)
         expectEqual(third.uploads.map(\.bytes), [StubBody.patternBytes(from: 0, count: 100_000), []])
         expectEqual(third.uploads.map(\.isComplete), [dialect == .draft, false])
         expectEqual(third.uploads.map(\.length), [100_000, 100_000])

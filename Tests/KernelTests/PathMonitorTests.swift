@@ -169,8 +169,8 @@ import Testing
         let settings = ProbeSettings(interval: .milliseconds(20))
         let server = try ServerMonitor("198.18.0.1:\(port)", settings: settings, monitor: monitor)
         var updates = server.updates.makeAsyncIterator()
-        var states: [ServerState] = []
-        while states.last != .up, let update = await updates.next() { states.append(update.state) }
+        var states: [StatusName] = []
+        while states.last != .up, let update = await updates.next() { states.append(update.statusName) }
         expectEqual(states.last, .up)
         guard case .up(let via) = server.current?.status else {
             Issue.record("not reachable: \(String(describing: server.current))")
@@ -182,11 +182,11 @@ import Testing
         listener = nil
         let failure = await updates.next()
         expectEqual(failure?.pending?.code, .refused)
-        expectEqual(failure?.state, .up)
+        expectEqual(failure?.statusName, .up)
         await expectEqual(updates.next()?.cause?.code, .refused)
-        expectEqual(server.current?.state, .down)
+        expectEqual(server.current?.statusName, .down)
         try client.ip("link set up0 down")
-        await expectEqual(updates.next()?.state, .unreachable)
+        await expectEqual(updates.next()?.statusName, .unreachable)
     }
 
     @Test func `AFNetworking's reachability status follows from the path and its interface`() async throws {

@@ -40,6 +40,12 @@ public final class FaultNetwork: Sendable {
         public func client(_ uplink: Int = 1) -> String { self == .ipv4 ? "10.\(uplink).0.2" : "2001:db8:\(uplink)::2" }
         /// An address with the length of its network's prefix, as `ip addr` takes it.
         public func withPrefix(_ address: String) -> String { self == .ipv4 ? "\(address)/24" : "\(address)/64 nodad" }
+        /// Echo requests in a rule of nft.
+        public var echoRequest: String { self == .ipv4 ? "icmp type echo-request" : "icmpv6 type echo-request" }
+
+        /// The target whose probes are echo requests to an address.
+        public func ping(_ address: String) -> String { self == .ipv4 ? "ping://\(address)" : "ping://[\(address)]" }
+
         /// An address and a port, as a target.
         public func target(_ address: String, _ port: UInt16 = FaultNetwork.port) -> String {
             self == .ipv4 ? "\(address):\(port)" : "[\(address)]:\(port)"

@@ -1,7 +1,7 @@
 import EventLoop
 import Glibc
 
-/// A name server on port 53 of a network namespace, over UDP and TCP, with one of the faults that a resolver distinguishes (RFC
+/// A name server of a network namespace, on port 53 or another one, over UDP and TCP, with one of the faults that a resolver distinguishes (RFC
 /// 1035). It is ready when made, and closed with this object.
 public final class NameServer: Sendable {
     /// The answers of the server. Addresses are texts.
@@ -126,18 +126,18 @@ public final class NameServer: Sendable {
     public var questions: [String] { log.withLock { $0 } }
 
     /// Starts a server on an address of a namespace, which is given by the path of its file. A link-local address has a zone.
-    public init(_ behavior: Behavior, in namespace: String, address: String = "127.0.0.1") throws {
+    public init(_ behavior: Behavior, in namespace: String, address: String = "127.0.0.1", port: UInt16 = 53) throws {
         let (stop, settling, settled) = (try Waker(), try Waker(), try Waker(blocks: true))
         let (log, held) = (Locked<[String]>([]), held)
         let current = Locked(behavior)
         self.behavior = current
         (self.stop, self.log, self.settling, self.settled) = (stop, log, settling, settled)
         thread = try LoopThread(name: "name-server", namespace: namespace) { () throws(LoopError) in
-            let datagrams = try Self.bound(address, SOCK_DGRAM)
+            let datagrams = try Self.bound(address, port, SOCK_DGRAM)
             var listener: Int32 = -1
             if case .truncatedOnly = behavior {
             } else {
-                listener = try Self.bound(address, SOCK_STREAM)
+                listener = try Self.bound(address, port, SOCK_STREAM)
                 listen(listener, 64)
             }
             let answerer = Answerer(
@@ -170,7 +170,7 @@ public final class NameServer: Sendable {
         for answer in answers { answer.send() }
     }
 
-    private static func bound(_ address: String, _ type: __socket_type) throws(LoopError) -> Int32 {
+    private static func bound(_ address: String, _ port: UInt16, _ type: __socket_type) throws(LoopError) -> Int32 {
         let parts = address.split(separator: "%").map(String.init)
         let isIPv6 = address.contains(":")
         let socket = Glibc.socket(isIPv6 ? AF_INET6 : AF_INET, Int32(type.rawValue), 0)
@@ -180,14 +180,14 @@ public final class NameServer: Sendable {
         if isIPv6 {
             var name = sockaddr_in6()
             name.sin6_family = sa_family_t(AF_INET6)
-            name.sin6_port = UInt16(53).bigEndian
+            name.sin6_port = port.bigEndian
             inet_pton(AF_INET6, parts[0], &name.sin6_addr)
             name.sin6_scope_id = parts.count > 1 ? if_nametoindex(parts[1]) : 0
             result = bound(socket, name)
         } else {
             var name = sockaddr_in()
             name.sin_family = sa_family_t(AF_INET)
-            name.sin_port = UInt16(53).bigEndian
+            name.sin_port = port.bigEndian
             inet_pton(AF_INET, address, &name.sin_addr)
             result = bound(socket, name)
         }

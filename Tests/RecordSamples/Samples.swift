@@ -67,7 +67,7 @@ package enum Samples {
     }
 
     package static func server(
-        _ number: Int = 0, _ text: String = "192.0.2.9:22", _ state: ServerState = .up, cause: Cause? = nil,
+        _ number: Int = 0, _ text: String = "192.0.2.9:22", _ state: StatusName = .up, cause: Cause? = nil,
         pending: Cause? = nil,
         initial: Bool = false, at seconds: Double = 1
     ) -> MonitorEvent {
@@ -77,7 +77,7 @@ package enum Samples {
         return .server(
             TargetID(number),
             ServerUpdate(
-                endpoint: endpoint(text), state: state, cause: cause, pending: pending, since: moment(seconds),
+                endpoint: endpoint(text), statusName: state, cause: cause, pending: pending, since: moment(seconds),
                 address: state == .unknown ? nil : address("192.0.2.9"), interface: state == .unknown ? nil : eth0,
                 roundTrip: isUp ? .microseconds(1250) : nil, responseTime: isUp ? .microseconds(1300) : nil, phases: phases,
                 isInitial: initial,

@@ -10,6 +10,8 @@ import Testing
 @Suite(.timeLimit(.minutes(20)), .requiresNamespaces) struct ReportChargesTests {
     /// The number of results that decide about the latency.
     private static let window = 5
+    /// How late a probe or the log may be on a busy machine, in seconds.
+    private static let delay = 1.0
     private static let family = FaultNetwork.Family.ipv4
     private static let first = (100..<118).map { "198.51.100.\($0)" }
     private static let second = (100..<117).map { "192.0.2.\($0)" }
@@ -67,7 +69,6 @@ import Testing
     @Test(.requiresTun, .requires(variable: "NETWATCH_FAULT_SECONDS"))
     func `the seconds of five faults of 51 targets agree with their log, and none is charged to another side`() throws {
         let length = try #require(Self.length)
-        // A busy machine can delay a probe by a second.
         let (interval, timeout) = (2, 2)
         let all = Self.behindProvider + Self.targets(Self.inTunnel)
         expectEqual(all.count, 51)
@@ -138,7 +139,7 @@ import Testing
     /// Compares the seconds of each target with the log.
     ///
     /// The status changes with the second failure, one interval after the first, and a silent probe fails at its end. Each outage may differ by one
-    /// interval, because probes begin at any time of it.
+    /// interval and one timeout, because probes begin at any time of it. The log is that of this process, which a busy machine delays too.
     private func check(
         _ report: ServiceReport, _ log: [Outage], _ all: [String], interval: Double, timeout: Double
     ) throws {
@@ -153,7 +154,7 @@ import Testing
                 let expected = outages.reduce(0) { $0 + $1.duration - counted }
                 // The latency of a target ends when a complete window is clear of it.
                 let further = state == "degraded" ? interval * Double(Self.window * outages.count) : 0
-                if abs(found - expected) > (interval + timeout) * Double(own.count) + further {
+                if abs(found - expected) > (interval + timeout + Self.delay) * Double(own.count) + further {
                     differences.append("\(target.target): \(found) s \(state) in place of \(expected)")
                 }
             }

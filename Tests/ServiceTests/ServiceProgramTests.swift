@@ -40,6 +40,52 @@ import Testing
         #expect(local.contains(#""id":"office""#))
     }
 
+    @Test func `a job that reports in is up, fails, overruns and is late, and is known after a restart`() throws {
+        let token = String(repeating: "5e", count: 32)
+        try Data("\(token)\n".utf8).write(to: URL(fileURLWithPath: scratch.file("token")))
+        let configuration = """
+            targets:
+              - {id: night, target: "heartbeat:backup", heartbeat: {cron: "0 3 * * *", token_file: token, max_duration: 1s}}
+              - {target: "heartbeat:poll", heartbeat: {every: 1s, grace: 0s, token_file: token}}
+
+            """
+        let service = try start(configuration)
+        func report(_ path: String, _ text: String = "") throws -> String {
+            let field = path.contains("/5e") ? "X: Y" : "Authorization: Bearer \(token)"
+            return try host.run("curl", "-s", "-H", field, "-d", text, "http://\(service.address)/api/v1/heartbeat/\(path)")
+        }
+        // Its first report is due a second after the start.
+        let late = try service.program.nextLine { $0.contains(#""target":"heartbeat:poll","status":"down""#) }
+        #expect(late.contains(#""layer":"heartbeat","code":"late""#) && late.contains(#""phase":"idle""#), "\(late)")
+        #expect(late.contains("poll has not reported since netwatch waits for it"), "\(late)")
+        try expectEqual(report("BACKUP/\(token)"), "ok\n")
+        let up = try service.program.nextLine { $0.contains(#""target":"heartbeat:backup","status":"up""#) }
+        #expect(up.contains(#""cause":null"#) && up.contains(#""address":null"#) && up.contains(#""id":"night""#), "\(up)")
+        try expectEqual(report("backup/3", "no space left"), "ok\n")
+        let down = try service.program.nextLine { $0.contains(#""target":"heartbeat:backup","status":"down""#) }
+        #expect(down.contains(#""code":"failed""#) && down.contains(#""exit_code":3,"output":"no space left""#), "\(down)")
+        try expectEqual(report("backup/\(token)/start"), "ok\n")
+        _ = try service.program.nextLine {
+            $0.contains(#""target":"heartbeat:backup","status":"down""#) && $0.contains(#""phase":"running""#)
+        }
+        let overrun = try service.program.nextLine { $0.contains(#""code":"overrun""#) }
+        #expect(overrun.contains(#""phase":"running""#), "\(overrun)")
+        try expectEqual(report("backup/\(token)/0"), "ok\n")
+        _ = try service.program.nextLine { $0.contains(#""target":"heartbeat:backup","status":"up""#) }
+        #expect(try report("backup/\(token.dropLast())").contains("no job has this name and this token"))
+        try Self.await { try get(service, "/target/night").contains("reported success") }
+        let page = try get(service, "/target/night")
+        #expect(page.contains("heartbeat") && !page.contains(token))
+        // The start of another run is remembered, and so is the success before it.
+        try expectEqual(report("backup/\(token)/start"), "ok\n")
+        try service.program.signal(SIGTERM)
+        try expectEqual(service.program.wait(), 143)
+        #expect(!service.program.standardError.contains(token), "\(service.program.standardError)")
+        let next = try start(configuration)
+        let first = try next.program.nextLine { $0.contains(#""target":"heartbeat:backup""#) }
+        #expect(first.contains(#""status":"up""#) && first.contains(#""phase":"running""#), "\(first)")
+    }
+
     @Test func `without targets the page says how to add one`() throws {
         let service = try start("")
         #expect(try get(service, "/").contains("netwatch serve"))

@@ -23,7 +23,7 @@ struct LossSimulation {
     private var now: Int64 = 0
     private var pending: [Pending] = []
     /// The states that were published, without repetitions.
-    private(set) var states: [ServerState] = []
+    private(set) var states: [StatusName] = []
     /// The number of probes that failed.
     private(set) var failedProbes = 0
     private(set) var probes = 0
@@ -79,7 +79,7 @@ struct LossSimulation {
             let result = ProbeResult(id: attempt.id, roundTripNanoseconds: Self.roundTrip, retransmissions: copy)
             answer(.probe(result), after: Int64(copy) * Self.second + Self.roundTrip, attempt: attempt.id)
         case .cancel(let attempt): pending.removeAll { $0.attempt == attempt }
-        case .publish(let update): if states.last != update.state { states.append(update.state) }
+        case .publish(let update): if states.last != update.statusName { states.append(update.statusName) }
         case .report(let report):
             probes += 1
             if !report.succeeded { failedProbes += 1 }

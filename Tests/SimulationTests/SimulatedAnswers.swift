@@ -84,7 +84,10 @@ extension SimulatedKernel {
             case .prohibit: return .failure(Refusal(errno: 13))
             default: break
             }
-            let hops = route.nextHops.filter { query.interface == 0 || $0.interface == query.interface }
+            // Packets with a mark use the interfaces with even numbers alone, as if policy rules had a table for them.
+            let hops = route.nextHops.filter {
+                (query.interface == 0 || $0.interface == query.interface) && (query.selector == nil || $0.interface % 2 == 0)
+            }
             if let hop = hops.first { return .success((route, hop)) }
         }
         return .failure(Refusal(errno: 101))

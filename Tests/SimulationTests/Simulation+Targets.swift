@@ -9,6 +9,7 @@ extension Simulation {
             present.append(id)
             var settings = ProbeSettings(interval: .milliseconds(500), timeout: .milliseconds(400))
             settings.openAfter = .zero
+            settings.mark = chance(25) ? 7 : 0
             try feed(.targetAdded(id, endpoint, settings))
         } else if let id = present.randomElement(using: &dice) {
             present.removeAll { $0 == id }

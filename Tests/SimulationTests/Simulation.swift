@@ -245,8 +245,10 @@ struct Simulation {
             if update.isInitial != (published[id] == nil) {
                 throw Violation(description: "target \(id) initial: \(update.isInitial)")
             }
-            let needsCause = update.state != .up && update.state != .unknown
-            if needsCause != (update.cause != nil) { throw Violation(description: "\(update.state) with \(update.cause as Any)") }
+            let needsCause = update.statusName != .up && update.statusName != .unknown
+            if needsCause != (update.cause != nil) {
+                throw Violation(description: "\(update.statusName) with \(update.cause as Any)")
+            }
             published[id] = update
             if update.cause == nil { recovering[id] = nil }
         case .probe(let id, let report):
@@ -278,7 +280,7 @@ struct Simulation {
 
     /// Returns whether a target fails only because there has never been a path for its family, although that of the other one is satisfied.
     private func lacksFamily(_ update: ServerUpdate) -> Bool {
-        guard publishedPath?.status == .satisfied, update.state == .unreachable, let address = update.address else {
+        guard publishedPath?.status == .satisfied, update.statusName == .unreachable, let address = update.address else {
             return false
         }
         return !families.contains(address.family) && (update.cause?.code == .noAddress || update.cause?.code == .noRoute)
@@ -288,7 +290,9 @@ struct Simulation {
     private func checkIncidents() throws {
         let updates = present.compactMap { id in published[id].map { (id: id, update: $0) } }.filter { !lacksFamily($0.update) }
         let failing = updates.compactMap { id, update in
-            update.cause.map { (id: id, suspects: IncidentSuspects($0, of: update.endpoint, at: update.address, update.state)) }
+            update.cause.map {
+                (id: id, suspects: IncidentSuspects($0, of: update.endpoint, at: update.address, update.statusName))
+            }
         }
         let open = Set(incidents.values.map(\.subject))
         let accused = Set(failing.flatMap { $0.suspects.shared + [$0.suspects.last] }.map(\.subject))

@@ -231,7 +231,7 @@ struct WitnessSimulation {
 
     private mutating func judge(_ id: TargetID, _ update: ServerUpdate) {
         guard !update.isInitial, let (host, port) = names[id] else { return }
-        switch update.state {
+        switch update.statusName {
         case .unreachable: counts.unreachable += 1
         case .up: counts.up += 1
         case .down: judgeDown(host, port, update)

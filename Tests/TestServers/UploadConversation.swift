@@ -5,7 +5,7 @@ struct UploadConversation {
     let number: Int
     let channel: Channel
     let dialect: UploadServer.Dialect
-    let options: UploadServer.Options
+    let configuration: UploadServer.Configuration
     let fault: @Sendable (UploadServer.Turn) -> UploadServer.Fault?
     let shelf: UploadShelf?
     let log: ServerLog<UploadServer.Seen>
@@ -31,7 +31,7 @@ struct UploadConversation {
     func run() {
         do {
             let reader = RequestReader(channel)
-            reader.bytesPerSecond = options.bytesPerSecond
+            reader.bytesPerSecond = configuration.bytesPerSecond
             var count = 0
             while let head = try reader.head() {
                 count += 1
@@ -88,7 +88,7 @@ struct UploadConversation {
         switch dialect {
         case .tus:
             StubResponse(204, fields: ["Tus-Resumable": "1.0.0", "Tus-Version": "1.0.0,0.2.2", "Tus-Extension": "creation"])
-        case .draft: StubResponse(204, fields: ["Upload-Limit": options.limit ?? "min-size=0"])
+        case .draft: StubResponse(204, fields: ["Upload-Limit": configuration.limit ?? "min-size=0"])
         }
     }
 
@@ -102,13 +102,13 @@ struct UploadConversation {
         log.change { seen in
             seen.uploads[id] = UploadServer.Upload(length: length, contents: contents, fields: fields, writer: 1)
         }
-        let location = "\(options.locationPrefix)/uploads/\(id)"
+        let location = "\(configuration.locationPrefix)/uploads/\(id)"
         guard dialect == .draft else {
             try readBody(of: request, to: nil, reader)
             return reply(request, StubResponse(201, fields: ["Location": location]))
         }
-        if let version = options.interopVersion {
-            let limit = options.limit.map { "Upload-Limit: \($0)\r\n" } ?? ""
+        if let version = configuration.interopVersion {
+            let limit = configuration.limit.map { "Upload-Limit: \($0)\r\n" } ?? ""
             try channel.write(
                 "HTTP/1.1 104 Upload Resumption Supported\r\nLocation: \(location)\r\n"
                     + "Upload-Draft-Interop-Version: \(version)\r\n\(limit)\r\n")
@@ -123,7 +123,7 @@ struct UploadConversation {
         reply = reply.field("Upload-Offset", "\(claimed(request) ?? upload.count)")
         if let length = upload.length { reply = reply.field("Upload-Length", "\(length)") }
         if dialect == .draft { reply = reply.field("Upload-Complete", upload.isComplete ? "?1" : "?0") }
-        if let limit = options.limit { reply = reply.field("Upload-Limit", limit) }
+        if let limit = configuration.limit { reply = reply.field("Upload-Limit", limit) }
         return self.reply(request, reply)
     }
 

@@ -1,4 +1,5 @@
 package import HTTPSessionTestKit
+package import Reachability
 
 package import struct FoundationEssentials.URL
 
@@ -20,13 +21,13 @@ package final class UploadServer: Sendable {
         case draft
     }
 
-    /// The settings of a server besides its faults.
-    package struct Options: Sendable {
+    /// The configuration of a server besides its faults.
+    package struct Configuration: Sendable {
         /// The address to listen at; by default a free port of 127.0.0.1.
         package var address = ListeningAddress.loopback
-        /// The file of the network namespace to listen in; `nil` for the namespace of the caller. The closures that answer then run inside the
+        /// The network namespace to listen in; `nil` for the namespace of the caller. The closures that answer then run inside the
         /// namespace, and must not start work on queues or tasks: Dispatch would create its threads there.
-        package var namespace: String?
+        package var namespace: NetworkNamespace?
         /// The value of `Upload-Limit`, for the draft's protocol.
         package var limit: String?
         /// The interoperability version that the draft's 104 responses name; `nil` to send none.
@@ -39,7 +40,7 @@ package final class UploadServer: Sendable {
         /// The rate at which bodies are read, in bytes per second; `nil` for no limit.
         package var bytesPerSecond: Int?
 
-        /// Creates the settings of a server without faults.
+        /// Creates the configuration of a server without faults.
         package init() {}
     }
 
@@ -109,32 +110,36 @@ package final class UploadServer: Sendable {
     ///
     /// - Parameters:
     ///   - dialect: the protocol.
-    ///   - options: the other settings.
+    ///   - configuration: everything else.
     ///   - fault: the fault of each request, called on the connection's thread when the head has been read; `nil` for no fault.
     /// - Throws: ``TestServerError``.
-    package init(_ dialect: Dialect, options: Options = Options(), fault: @escaping @Sendable (Turn) -> Fault? = { _ in nil })
+    package init(
+        _ dialect: Dialect, configuration: Configuration = Configuration(),
+        fault: @escaping @Sendable (Turn) -> Fault? = { _ in nil }
+    )
         throws
     {
-        let shelf = options.directory.map { UploadShelf($0) }
+        let shelf = configuration.directory.map { UploadShelf($0) }
         var seen = Seen()
         seen.uploads = try shelf?.load() ?? [:]
         seen.created = seen.uploads.keys.max() ?? 0
         let log = ServerLog(seen)
         listener = try Listener(
-            at: options.address, namespace: options.namespace, maximumConnections: 256, receiveBuffer: nil
+            at: configuration.address, namespace: configuration.namespace?.path, maximumConnections: 256, receiveBuffer: nil
         ) { socket, stop in
             let number = log.change { seen in
                 seen.connections += 1
                 return seen.connections
             }
             UploadConversation(
-                number: number, channel: Channel(socket, stop: stop), dialect: dialect, options: options, fault: fault,
+                number: number, channel: Channel(socket, stop: stop), dialect: dialect, configuration: configuration,
+                fault: fault,
                 shelf: shelf, log: log
             ).run()
         }
         self.log = log
         port = listener.port
-        if case .ip(let host, _) = options.address { self.host = host } else { host = "localhost" }
+        if case .ip(let host, _) = configuration.address { self.host = host } else { host = "localhost" }
     }
 
     /// Ends all connections and threads, and waits until they have ended.

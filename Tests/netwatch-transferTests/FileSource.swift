@@ -1,6 +1,7 @@
 import EventLoop
 import Foundation
 import HTTPSessionTestKit
+import Reachability
 
 @testable import HTTPSession
 
@@ -20,15 +21,15 @@ final class FileSource: Sendable {
     private let size: Int64
     private let gate: Gate
 
-    init(size: Int64, at address: ListeningAddress = .loopback, namespace: String? = nil) throws {
+    init(size: Int64, at address: ListeningAddress = .loopback, namespace: NetworkNamespace? = nil) throws {
         let behavior = Locked(Behavior())
         let gate = try Gate()
         self.behavior = behavior
         self.size = size
         self.gate = gate
-        var options = TestServer.Options()
-        options.namespace = namespace
-        server = try TestServer(at: address, options: options) { request in
+        var configuration = TestServer.Configuration()
+        configuration.namespace = namespace
+        server = try TestServer(at: address, configuration: configuration) { request in
             let present = behavior.withLock { behavior in
                 defer { behavior.failures = max(0, behavior.failures - 1) }
                 return behavior

@@ -3,6 +3,7 @@ import Foundation
 import Glibc
 import HTTPSessionTestKit
 import NetworkLab
+import Reachability
 import Testing
 
 /// The built program in a network namespace whose only uplink fails and returns. The server is at 203.0.113.9 behind the uplink.
@@ -17,7 +18,7 @@ import Testing
         (client, site) = (uplinks.client, uplinks.site)
         folder = try ScratchDirectory()
         try client.ip("route add default via \(uplinks.gateway())")
-        source = try FileSource(size: 1_000_000, at: .ip(Uplinks.server, port: 0), namespace: site.path)
+        source = try FileSource(size: 1_000_000, at: .ip(Uplinks.server, port: 0), namespace: NetworkNamespace(site.path))
     }
 
     private func get(

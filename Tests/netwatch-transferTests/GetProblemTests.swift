@@ -66,9 +66,9 @@ import Testing
     }
 
     @Test func `the text for a server that does not speak TLS is the cause of its records`() throws {
-        var options = TestServer.Options()
-        options.arrival = { _ in .respond(.raw("SSH-2.0-OpenSSH_9.2\r\n")) }
-        let server = try TestServer(options: options) { _ in .never }
+        var configuration = TestServer.Configuration()
+        configuration.arrival = { _ in .respond(.raw("SSH-2.0-OpenSSH_9.2\r\n")) }
+        let server = try TestServer(configuration: configuration) { _ in .never }
         let address = "https://127.0.0.1:\(server.port)/x"
         let program = try folder.run(["get", "--json", "--timeout", "4s", address])
         let records = try program.remainingLines().map(TransferLine.init)

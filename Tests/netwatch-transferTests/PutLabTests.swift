@@ -2,6 +2,7 @@ import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
+import Reachability
 import Testing
 import TestServers
 
@@ -19,9 +20,9 @@ import TestServers
     @Test(arguments: [UploadServer.Dialect.tus, .draft])
     func `put waits after carrier loss and sends the remaining bytes`(dialect: UploadServer.Dialect) async throws {
         let gate = try Gate()
-        var options = UploadServer.Options()
-        (options.address, options.namespace) = (.ip(Uplinks.server, port: 0), uplinks.site.path)
-        let server = try UploadServer(dialect, options: options) { turn in
+        var configuration = UploadServer.Configuration()
+        (configuration.address, configuration.namespace) = (.ip(Uplinks.server, port: 0), NetworkNamespace(uplinks.site.path))
+        let server = try UploadServer(dialect, configuration: configuration) { turn in
             guard ["PUT", "PATCH"].contains(turn.request.method), turn.stored ?? 0 == 0 else { return nil }
             return .hold(afterBodyBytes: 500_000, .gate(gate))
         }

@@ -107,10 +107,10 @@ import TestServers
     }
 
     @Test func `a cut plain PUT restarts`() throws {
-        var options = TestServer.Options()
+        var configuration = TestServer.Configuration()
         // The body is being sent then.
-        options.onHead = { $0.arrival == 1 ? .end(.reset) : .readBody() }
-        let server = try TestServer(options: options) { _ in StubResponse(201) }
+        configuration.onHead = { $0.arrival == 1 ? .end(.reset) : .readBody() }
+        let server = try TestServer(configuration: configuration) { _ in StubResponse(201) }
         try folder.make("film", size: 5_000_000)
         let program = try folder.put("--json", "--protocol", "put", "film", server.origin + "/a")
         let records = try program.remainingLines().map(TransferLine.init)
@@ -149,9 +149,9 @@ import TestServers
 
     @Test(arguments: ["auto", "draft", "put"])
     func `a success before the file was read is retried once, and then fails put`(dialect: String) throws {
-        var options = TestServer.Options()
-        options.onHead = { $0.method == "OPTIONS" ? .readBody() : .refuse(StubResponse(201)) }
-        let server = try TestServer(options: options) { _ in StubResponse(501) }
+        var configuration = TestServer.Configuration()
+        configuration.onHead = { $0.method == "OPTIONS" ? .readBody() : .refuse(StubResponse(201)) }
+        let server = try TestServer(configuration: configuration) { _ in StubResponse(501) }
         try folder.make("film", size: 32 << 20)
         let program = try folder.put("--json", "--protocol", dialect, "film", server.origin + "/a")
         let records = try program.remainingLines().map(TransferLine.init)

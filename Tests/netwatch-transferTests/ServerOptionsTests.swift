@@ -98,6 +98,7 @@ import TestServers
         (["-H", "Accept:"], 64, "-H 'Accept…': the value is missing; 'Accept;' sends the field without one"),
         (["-H", "@empty"], 65, "-H @empty: the file has no field"), (["-H", "@empty\u{1}"], 66, "cannot be read"),
         (["--insecure"], 64, "get --insecure: only probes have it; get and put trust another authority with --cafile"),
+        (["--mark", "7"], 64, "get --mark: only probes have it: those of watch, status, wait, why and probe"),
         (["--key", "k.pem"], 64, "it needs --cert"),
         (["--cert", "empty"], 65, "--cert empty: has no certificate that can be read"),
         (["--cert", "missing"], 66, "--cert missing: cannot be read"),

@@ -3,6 +3,7 @@ import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
+import Reachability
 import Testing
 
 /// The built program with a canary, in a network whose path is satisfied. The canary's server is on another host of the lab.
@@ -28,9 +29,9 @@ import Testing
     private func serve(
         tls: ServerTLS? = nil, _ reply: @escaping @Sendable (ReceivedRequest) -> StubResponse
     ) throws -> TestServer {
-        var options = TestServer.Options()
-        options.namespace = router.path
-        return try TestServer(at: .ip(Self.server, port: 0), tls: tls, options: options, reply: reply)
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(router.path)
+        return try TestServer(at: .ip(Self.server, port: 0), tls: tls, configuration: configuration, reply: reply)
     }
 
     private func url(_ server: TestServer) -> String { "http://\(Self.server):\(server.port)/generate_204" }

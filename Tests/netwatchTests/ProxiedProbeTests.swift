@@ -148,9 +148,9 @@ import TestServers
         expectEqual(ofServer.line, "down http/status")
         expectNil(ofServer.proxy)
         // The proxy connects to a server that closes the connection, and so does the proxy.
-        var options = TestServer.Options()
-        options.arrival = { _ in .end(.truncated) }
-        let closing = try TestServer(options: options) { _ in StubResponse(200) }
+        var configuration = TestServer.Configuration()
+        configuration.arrival = { _ in .end(.truncated) }
+        let closing = try TestServer(configuration: configuration) { _ in StubResponse(200) }
         let empty = try ProxyServer(names: ["named.example": "127.0.0.1"])
         let tunnel = try status("https://named.example:\(closing.port)/", "--proxy=http://127.0.0.1:\(empty.port)")
         #expect(tunnel.line.hasPrefix("unreachable tls/"), "\(tunnel)")

@@ -6,10 +6,12 @@ import Testing
 @testable import netwatch
 
 @Suite struct SeparateProgramTests {
-    @Test func `get, put and their help belong to the transfer program`() {
+    @Test func `get, put, beat and their help belong to the transfer program`() {
         expectEqual(arguments(["get", "-q", "x"], of: .transfer), ["get", "-q", "x"])
         expectEqual(arguments(["help", "get"], of: .transfer), ["get", "--help"])
         expectEqual(arguments(["help", "put"], of: .transfer), ["put", "--help"])
+        expectEqual(arguments(["beat", "a", "--", "get"], of: .transfer), ["beat", "a", "--", "get"])
+        expectEqual(arguments(["help", "beat"], of: .transfer), ["beat", "--help"])
     }
 
     @Test func `config and its help belong to the service`() {

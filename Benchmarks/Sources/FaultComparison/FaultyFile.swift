@@ -1,6 +1,7 @@
 import Foundation
 import HTTPSessionTestKit
 import Hosts
+import Reachability
 import Synchronization
 
 /// A file of a server that behaves like nginx, except for one fault.
@@ -22,9 +23,9 @@ final class FaultyFile: Sendable {
         let state = Shared(State())
         let gate = try Gate()
         (self.fault, self.gate) = (fault, gate)
-        var options = TestServer.Options()
-        options.namespace = site.host.path
-        server = try TestServer(at: .ip(Site.server, port: 0), options: options) { request in
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(site.host.path)
+        server = try TestServer(at: .ip(Site.server, port: 0), configuration: configuration) { request in
             state.withLock { FaultyFile.reply(to: request, fault, gate, &$0) }
         }
     }

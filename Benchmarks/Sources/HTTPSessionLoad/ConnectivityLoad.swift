@@ -36,7 +36,7 @@ struct ConnectivityLoad {
     func resume(to path: String) async throws {
         let outages = Outages()
         let session = try HTTPSessionManager(
-            configuration: HTTPSessionLoad.configuration(), reachability: monitor, monitors: [outages])
+            configuration: HTTPSessionLoad.configuration(), monitor: monitor, eventMonitors: [outages])
         let task = session.downloadTask(for: TransferRequest(url: url), to: DownloadDestination(URL(fileURLWithPath: path)))
         var resumed = 0
         for await progress in task.progress where progress.bytesReceived > 0 {
@@ -76,7 +76,7 @@ struct ConnectivityLoad {
     /// last one has ended.
     func release() async throws {
         let session = try HTTPSessionManager(
-            configuration: HTTPSessionLoad.configuration(connectionsPerHost: 6), reachability: monitor)
+            configuration: HTTPSessionLoad.configuration(connectionsPerHost: 6), monitor: monitor)
         _ = try await session.dataTask(for: TransferRequest(url: url)).data()
         let start = Self.now
         try await finish(make(session))

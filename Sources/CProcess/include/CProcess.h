@@ -2,6 +2,7 @@
 #ifndef NETWATCH_CPROCESS_H
 #define NETWATCH_CPROCESS_H
 
+#include <signal.h>
 #include <stdint.h>
 
 // The program's arguments, its name first. Swift's CommandLine reads /proc/self/cmdline and is empty without /proc. The count
@@ -31,5 +32,15 @@ void netwatch_end_at_signal(int number);
 // Returns 0 or an errno. Call it once.
 int netwatch_receive_signals_after(int milliseconds);
 void netwatch_kill_at_end(int32_t process_group);
+
+// Starts a command, which is searched in PATH as execvp(3) does, also for a script without #!. `output` and `errors` become its
+// descriptors 1 and 2; -1 leaves them as they are. It blocks the signals in `blocked`, and ignores those that this program ignores. Returns 0
+// or an errno.
+int netwatch_spawn_command(
+    int32_t *process, char *const *arguments, int output, int errors, const sigset_t *blocked, int ignores_pipe_signal);
+
+// Reads the next signal of a signal descriptor, or 0 if there is none. `is_of_kernel` is set to 1 if no process has sent it, as for Ctrl-C on a
+// terminal.
+int netwatch_next_signal(int descriptor, int *is_of_kernel);
 
 #endif

@@ -9,7 +9,10 @@ enum ForeignOption {
         ),
         (transfers, ["--insecure"], "only probes have it; get and put trust another authority with --cafile"),
         (
-            transfers, ["--crlfile", "--expect-status", "--expect-body", "--certificate-days"],
+            transfers,
+            [
+                "--crlfile", "--expect-status", "--expect-body", "--certificate-days", "--source-address", "--mark", "--resolver",
+            ],
             "only probes have it: those of watch, status, wait, why and probe"
         ),
     ]

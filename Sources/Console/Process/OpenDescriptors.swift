@@ -1,4 +1,5 @@
 import CLinux
+internal import CProcess
 import Glibc
 
 /// The program's standard descriptors and its disposition of SIGPIPE.
@@ -25,6 +26,23 @@ package enum OpenDescriptors {
         defer { for argument in arguments { free(argument) } }
         execvp(command[0], arguments)
         return errno
+    }
+
+    /// Starts a command beside this program; it is searched in PATH. It inherits the descriptors that programs inherit, and ignores the signals
+    /// that this program ignores now, but for SIGPIPE.
+    ///
+    /// `output` and `errors` become its standard output and error; `nil` stands for those of this program. It blocks the signals in `blocked`, which are
+    /// those that were blocked when this program was started.
+    /// - Returns: The number of the process, or the errno.
+    package static func start(
+        _ command: [String], output: Int32?, errors: Int32?, blocking blocked: Signals.Mask
+    ) -> (process: Int32, errno: Int32) {
+        var (process, blocked): (Int32, sigset_t) = (0, blocked.set)
+        let arguments: [UnsafeMutablePointer<CChar>?] = command.map { strdup($0) } + [nil]
+        defer { for argument in arguments { free(argument) } }
+        let failure = netwatch_spawn_command(
+            &process, arguments, output ?? -1, errors ?? -1, &blocked, ignoredPipeSignal ? 1 : 0)
+        return (process, failure)
     }
 
     package static func exit(_ code: Int32) -> Never { Glibc.exit(code) }

@@ -1,3 +1,4 @@
+import EventLoop
 import Glibc
 
 /// A call of poll(2) for a few descriptors, with a deadline on `CLOCK_MONOTONIC`.
@@ -16,7 +17,7 @@ package struct Polling {
     package mutating func wait(until deadline: Int64?) {
         var milliseconds: Int32 = -1
         if let deadline {
-            let left = max(0, deadline - Clock.nanoseconds)
+            let left = max(0, deadline - MonotonicClock.now())
             // Rounded up: after a wake-up slightly too early, the loop would spin.
             milliseconds = Int32(clamping: left / 1_000_000 + (left % 1_000_000 > 0 ? 1 : 0))
         }

@@ -7,6 +7,25 @@ import Reachability
 package struct Signals {
     package let descriptor: Int32
 
+    /// The signals that a thread has blocked.
+    package struct Mask {
+        let set: sigset_t
+
+        /// Reads those of the calling thread.
+        package static var current: Mask {
+            var set = sigset_t()
+            sigemptyset(&set)
+            pthread_sigmask(SIG_BLOCK, nil, &set)
+            return Mask(set: set)
+        }
+
+        /// Blocks these signals, and no others, for the calling thread.
+        package func restore() {
+            var set = set
+            pthread_sigmask(SIG_SETMASK, &set, nil)
+        }
+    }
+
     /// Blocks SIGINT, SIGTERM, SIGHUP (unless it is ignored, as by nohup(1)) and `others` for this thread and the threads that it
     /// starts.
     package init(and others: [Int32] = []) throws(Failure) {
@@ -46,6 +65,14 @@ package struct Signals {
     package func next() -> Int32? {
         let number = netwatch_read_signal(descriptor)
         return number > 0 ? number : nil
+    }
+
+    /// Returns the next signal that arrived, and whether a process has sent it: the terminal sends its signals to all processes of
+    /// its foreground group itself.
+    package func nextWithSender() -> (number: Int32, isOfProcess: Bool)? {
+        var isOfKernel: Int32 = 0
+        let number = netwatch_next_signal(descriptor, &isOfKernel)
+        return number > 0 ? (number, isOfKernel == 0) : nil
     }
 
     /// Unblocks the ending signals after the first one, `number`. From now on they end the program at once, even if its main thread is busy, and kill

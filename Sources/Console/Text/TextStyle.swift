@@ -12,7 +12,6 @@ package struct TextStyle: Hashable {
         case red = "31"
         case green = "32"
         case yellow = "33"
-        case cyan = "36"
         case dim = "2"
         case bold = "1"
     }

@@ -41,7 +41,7 @@ public struct SessionConfiguration: Sendable {
     ///
     /// The C library resolves names inside this namespace, with the `resolv.conf` and `hosts` files that this process sees. `/etc/netns/NAME`
     /// applies only to programs that `ip netns exec` starts.
-    public var networkNamespace: NetworkNamespace?
+    public var namespace: NetworkNamespace?
 
     // MARK: Security
 
@@ -98,7 +98,7 @@ public struct SessionConfiguration: Sendable {
     public var retryPolicy = RetryPolicy.default
     /// Whether a task waits for a network that leads to its server; `true` by default.
     ///
-    /// Waiting needs a `PathMonitor` (`reachability:`). If the network is lost, or the task may not use it, the task waits for another network:
+    /// Waiting needs a `PathMonitor` (`monitor:`). If the network is lost, or the task may not use it, the task waits for another network:
     /// a data or stream task for ``connectivityTimeout``, a download or upload until its resource timeout. If the value is `false`, a task without a network fails with ``HTTPSessionError/Code/notConnected`` after its
     /// retries. A task that may not use the network fails at once with ``HTTPSessionError/Code/networkNotAllowed``. A session probes at most 64
     /// unreachable servers at a time; for tasks of other servers only the ``retryPolicy`` applies.

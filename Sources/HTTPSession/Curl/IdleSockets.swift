@@ -1,5 +1,6 @@
 internal import ByteComparison
 internal import CCurl
+internal import CLinux
 internal import Certificates
 internal import EventLoop
 internal import Glibc
@@ -121,4 +122,22 @@ final class IdleSockets {
 
     /// The local address of an IP socket.
     static func address(of socket: curl_socket_t) -> IPAddress? { SocketAddress(of: socket)?.address?.unmapped }
+}
+
+/// The kernel's counters of a TCP connection (`TCP_INFO`, tcp(7); RFC 4898).
+struct ReceiveCounters: Hashable, Sendable {
+    /// Bytes that were received in order, read or not (tcpi_bytes_received). A FIN counts as one.
+    var received: UInt64
+    /// Bytes that the remote end has acknowledged (tcpi_bytes_acked).
+    var acknowledged: UInt64
+    /// Whether the remote end has acknowledged everything that was sent (tcpi_unacked).
+    var isAcknowledged: Bool
+
+    /// `nil` if the descriptor is not a TCP socket, or the kernel is older than 4.1.
+    init?(_ socket: Int32) {
+        var state = netwatch_tcp_state()
+        guard netwatch_tcp_state_of(socket, &state) == 0, state.bytes_acknowledged != .max else { return nil }
+        (acknowledged, received) = (state.bytes_acknowledged, state.bytes_received)
+        isAcknowledged = state.unacknowledged == 0
+    }
 }

@@ -1,4 +1,5 @@
 internal import ByteComparison
+internal import Wire
 
 /// A Digest challenge (RFC 7616 section 3.3) that the session can answer.
 struct DigestChallenge: Hashable, Sendable {

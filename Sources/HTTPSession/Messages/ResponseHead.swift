@@ -62,16 +62,6 @@ public struct ResponseHead: Hashable, Sendable {
         return values
     }
 
-    /// Whether a line of this field is not UTF-8. ``distinctValues(of:limit:)`` then has one character for each of its bytes.
-    func hasLatin1(in name: StaticString) -> Bool {
-        var isFound = false
-        forEachValue(of: name) { value in
-            isFound = String(validating: ResponseHead.withoutBlanks(value), as: UTF8.self) == nil
-            return !isFound
-        }
-        return isFound
-    }
-
     /// Whether the field's first value has exactly the bytes of a text; `nil` if the field is absent. A text from ``firstValue(of:)`` may have
     /// other bytes than the field, because it repairs them.
     func firstValue(of name: StaticString, isExactly text: String) -> Bool? {

@@ -31,6 +31,6 @@ public struct TransferProgress: Hashable, Sendable {
 }
 
 extension TransferProgress: Coalescing {
-    package func following(_ earlier: TransferProgress) -> TransferProgress { self }
+    package func merged(after earlier: TransferProgress) -> TransferProgress { self }
     package func asInitial() -> TransferProgress { self }
 }

@@ -39,8 +39,8 @@ package enum RedirectRules {
             next.body = .none
             next.headerFields.removeContentFields()
         }
-        let way = Way(from: Origin(request.url), to: Origin(target))
-        for name in Set(next.headerFields.map(\.name)) where !way.mayForward(name, further) { next.headerFields[name] = nil }
+        let change = Change(from: Origin(request.url), to: Origin(target))
+        for name in Set(next.headerFields.map(\.name)) where !change.mayForward(name, further) { next.headerFields[name] = nil }
         return .follow(next)
     }
 
@@ -75,11 +75,11 @@ package enum RedirectRules {
     }
 
     /// The origin for which a request was made, and the one to which a redirect or the location of an upload leads.
-    struct Way {
+    struct Change {
         private let isOther: Bool
         private let isDowngrade: Bool
 
-        /// `hasDowngraded`: an earlier redirect led from https to http, so anybody on that way may have chosen `to`.
+        /// `hasDowngraded`: an earlier redirect led from https to http, so anybody on that route may have chosen `to`.
         init(from: Origin?, to: Origin?, hasDowngraded: Bool = false) {
             isOther = from != to
             isDowngrade = hasDowngraded || from?.scheme == "https" && to?.scheme != "https"

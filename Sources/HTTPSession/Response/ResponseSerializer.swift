@@ -1,3 +1,4 @@
+public import FoundationEssentials
 import HTTPTypes
 
 /// A type that validates a response and decodes a value from it.
@@ -70,4 +71,18 @@ public struct MappedResponseSerializer<Base: ResponseSerializer, Value>: Respons
     public func decode(_ response: TransferResponse) throws -> sending Value {
         try transform(base.decode(response))
     }
+}
+
+/// A serializer that checks the response and returns the bytes of its body.
+public struct HTTPResponseSerializer: ResponseSerializer {
+    /// The checks before the body is returned.
+    public var validation: ResponseValidation
+
+    /// Creates a serializer. By default it accepts status 200 to 299 and any content type.
+    public init(validation: ResponseValidation = ResponseValidation()) {
+        self.validation = validation
+    }
+
+    /// The bytes of the body.
+    public func decode(_ response: TransferResponse) -> sending Data { response.data }
 }

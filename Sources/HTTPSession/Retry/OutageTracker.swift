@@ -128,7 +128,7 @@ struct OutageTracker {
     ) -> [Decision] {
         guard watches[origin]?.number == number else { return [] }
         let tasks = watches[origin]?.tasks ?? []
-        switch update.state {
+        switch update.statusName {
         case .unknown: return []
         case .unreachable:
             // Waiting does not help if a name does not exist, or if an administrator's route refuses.

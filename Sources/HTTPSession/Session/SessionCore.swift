@@ -18,13 +18,13 @@ final class SessionCore: Sendable {
     private static let lastID = Atomic<UInt64>(0)
 
     init(
-        settings: SessionSettings, handlers: TransferHandlers, monitors: [any EventMonitor]
+        settings: SessionSettings, handlers: TransferHandlers, eventMonitors: [any EventMonitor]
     ) throws(HTTPSessionError) {
         let mailbox = Mailbox<SessionCommand>()
-        let namespace = settings.configuration.networkNamespace
+        let namespace = settings.configuration.namespace
         let outbox = SessionOutbox(
             name: settings.configuration.name, isInOtherNamespace: namespace != nil || HomeThread.isElsewhere,
-            telemetry: Telemetry(logger: settings.configuration.logger), monitors: monitors,
+            telemetry: Telemetry(logger: settings.configuration.logger), eventMonitors: eventMonitors,
             delay: settings.transport.handoverDelay)
         let failure = Locked<HTTPSessionError?>(nil)
         do throws(LoopThread.StartError) {

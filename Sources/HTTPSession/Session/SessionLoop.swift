@@ -27,8 +27,6 @@ final class SessionLoop {
     private var released: [any Sendable] = []
     /// Whether ``released`` contains the session's core.
     private var hasReleasedCore = false
-    // Unchecked: as above.
-    @exclusivity(unchecked) private var recentResponses: RecentResponses
     /// Hosts whose http URLs HSTS has turned into https.
     private var upgradedHosts: Set<ExactString> = []
     /// The retry budgets of origins at which attempts have failed. Other origins need no budget yet.
@@ -72,7 +70,6 @@ final class SessionLoop {
         self.mailbox = mailbox
         self.outbox = outbox
         queue = TaskQueue(limits: settings.queueLimits)
-        recentResponses = RecentResponses(duration: transport.handoverDelay)
         routeTracker = RouteTracker(isBound: settings.network.interface != nil)
         serverWatches = settings.path.map { path in
             ServerWatches(path, settings: settings.probes, isProbing: settings.transport.probesServers) {
@@ -131,11 +128,9 @@ final class SessionLoop {
         // After its last task, the session may not be used for long, and the program may end.
         let handover = outbox.flush(releasing: &released, now: runs.isEmpty ? nil : now)
         hasReleasedCore = false
-        if runs.isEmpty { recentResponses.removeAll() } else { recentResponses.expire(now: now) }
         if isInvalidating, runs.isEmpty { hasEnded = true }
         guard !hasEnded else { return }
-        let deadline = min(
-            nextDeadline, queue.deadline ?? .max, placeDeadline ?? .max, handover ?? .max, recentResponses.deadline ?? .max)
+        let deadline = min(nextDeadline, queue.deadline ?? .max, placeDeadline ?? .max, handover ?? .max)
         // Results of this wait are reported with the time at its end, not at its beginning.
         engine.wait(until: mailbox.mayWait() ? deadline : now, idleness: idleness, hasCommands: { !mailbox.isEmpty }) {
             now = transport.now()
@@ -269,9 +264,6 @@ final class SessionLoop {
         hasReleasedCore = true
         release(run.task.core)
     }
-
-    /// Keeps a response until its reader has probably released it (``RecentResponses``).
-    func keep(_ response: TransferResponse) { recentResponses.add(response, now: now) }
 
     /// Releases an object on the delivery queue, at the end of the turn.
     func release(_ object: any Sendable) { released.append(object) }
@@ -460,7 +452,7 @@ final class SessionLoop {
     }
 
     /// Whether an existing connection still uses the route that the kernel would choose now. The kernel is asked once after each change.
-    func followsRoute(from local: String, to remote: String) -> Bool {
+    func usesCurrentRoute(from local: String, to remote: String) -> Bool {
         // libcurl closes connections that have been idle for 118 s.
         guard let routesSeenAt, now - routesSeenAt < 120_000_000_000 else { return true }
         let ends = ConnectionEnds(local: local, remote: remote)

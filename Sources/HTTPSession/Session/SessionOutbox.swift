@@ -85,14 +85,14 @@ final class SessionOutbox: Sendable {
     ///   - name: The name of the delivery queue.
     ///   - isInOtherNamespace: Whether the session's thread is in another network namespace.
     ///   - telemetry: The log and the counters.
-    ///   - monitors: The receivers of all events.
+    ///   - eventMonitors: The receivers of all events.
     ///   - delay: How long deferred items are collected, in nanoseconds.
-    init(name: String, isInOtherNamespace: Bool, telemetry: Telemetry, monitors: [any EventMonitor], delay: Int64) {
+    init(name: String, isInOtherNamespace: Bool, telemetry: Telemetry, eventMonitors: [any EventMonitor], delay: Int64) {
         queue = DispatchQueue(label: name)
         self.isInOtherNamespace = isInOtherNamespace
         self.telemetry = telemetry
-        hasMonitors = !monitors.isEmpty
-        self.monitors = Locked(Monitors(all: monitors, observers: monitors.compactMap { $0 as? any SessionObserver }))
+        hasMonitors = !eventMonitors.isEmpty
+        self.monitors = Locked(Monitors(all: eventMonitors, observers: eventMonitors.compactMap { $0 as? any SessionObserver }))
         handover = Locked(Collected(delay: HandoverDelay(duration: delay)))
     }
 

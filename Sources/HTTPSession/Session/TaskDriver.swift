@@ -332,7 +332,7 @@ final class TaskDriver {
             : TransferPlan(
                 machine.attempt.adaptedRequest ?? request, logins: machine.logins, settings: settings,
                 segments: bodyIsEmpty ? [] : segments,
-                way: origin == job.origin ? nil : .init(from: job.origin, to: origin, hasDowngraded: machine.hasDowngraded))
+                change: origin == job.origin ? nil : .init(from: job.origin, to: origin, hasDowngraded: machine.hasDowngraded))
         if machine.omitsExpectation { plan.omitExpectation() }
         plan.needsFreshConnection = machine.needsFreshConnection
         plan.asksBeforeConnecting = settings.asksBeforeConnecting(for: request, to: origin)
@@ -570,7 +570,6 @@ final class TaskDriver {
         } else {
             task.chunkBuffer?.finish(nil)
         }
-        if case .success(let response) = result { loop.keep(response) }
         // Before the result is set, because a reader takes the job with it.
         if !mayHaveUserObjects { task.keep(job) }
         loop.outbox.complete(task, result)
@@ -685,7 +684,7 @@ extension TaskDriver: TransferReceiver {
 
     func transferRefusal(from local: String) -> HTTPSessionError? { settings.refusal(of: machine.request, from: local) }
 
-    func transferMayReuse(from local: String, to remote: String) -> Bool { loop.followsRoute(from: local, to: remote) }
+    func transferMayReuse(from local: String, to remote: String) -> Bool { loop.usesCurrentRoute(from: local, to: remote) }
 
     func transferMayRepeat() -> Bool { machine.mayRepeat }
 

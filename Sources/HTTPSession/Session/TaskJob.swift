@@ -108,7 +108,7 @@ final class PreparedRequest: Sendable {
         self.request = request
         self.origin = origin
         host = settings.host(of: origin)
-        plan = TransferPlan(request, logins: TaskLogins(), settings: settings, segments: segments, way: nil)
+        plan = TransferPlan(request, logins: TaskLogins(), settings: settings, segments: segments, change: nil)
     }
 }
 

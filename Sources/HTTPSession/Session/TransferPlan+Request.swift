@@ -3,18 +3,18 @@ internal import HTTPTypes
 internal import Pacing
 
 extension TransferPlan {
-    /// The plan of a request, with the fields that the session adds. `way` is that of a redirect to another origin, which does not receive the
-    /// session's own credentials; `nil` without one.
+    /// The plan of a request, with the fields that the session adds. `change` is that of a redirect to another origin, which does not
+    /// receive the session's own credentials; `nil` without one.
     init(
         _ request: TransferRequest, logins: TaskLogins, settings: SessionSettings, segments: [BodySegment],
-        way: RedirectRules.Way?
+        change: RedirectRules.Change?
     ) {
         self.init(url: request.url.withoutUserAndFragment.absoluteString, method: request.method.rawValue)
         body = TransferPlan.framing(request, segments)
         var fields = request.headerFields
         // Field by field: a copy of the configuration would retain and release all its members.
         for field in settings.configuration.additionalHeaderFields where request.headerFields[field.name] == nil {
-            if way?.mayForward(field.name, settings.configuration.forwardedHeaderFields) ?? true { fields.append(field) }
+            if change?.mayForward(field.name, settings.configuration.forwardedHeaderFields) ?? true { fields.append(field) }
         }
         if let own = fields.takeCookies() { cookies = own }
         login = logins.server

@@ -4,6 +4,7 @@ internal import FoundationEssentials
 internal import HTTPTypes
 internal import Pacing
 internal import Reachability
+internal import Wire
 
 /// Decides what a task does next. It receives events and returns effects; it has no other access to its surroundings.
 ///
@@ -1684,7 +1685,7 @@ extension TaskMachine {
     }
 
     private mutating func decide(_ failure: RetryMachine.Failure) -> RetryMachine.Decision {
-        upload?.hasProgressed = false
+        upload?.clearProgress()
         return retries.decide(failure, remaining: stateMachine.remainingTime(now: now), draw: random.next())
     }
 

@@ -12,7 +12,7 @@ internal import HTTPTypes
 ///                      ▲──────── not found, and may have been complete ─────────┘
 /// ```
 ///
-/// It supports tus 1.0.0 (`UploadMachine+Tus.swift`) and the IETF's draft (`UploadMachine+Draft.swift`).
+/// It supports tus 1.0.0 and the IETF's draft. `UploadRequests.swift` has the HTTP requests.
 struct UploadMachine: Hashable, Sendable {
     /// A request of the upload.
     enum Request: Hashable, Sendable {
@@ -64,15 +64,15 @@ struct UploadMachine: Hashable, Sendable {
     let forwarded: Set<HTTPField.Name>
 
     /// The current request, or the next one.
-    var request: Request
+    private(set) var request: Request
     /// The upload's URL, if the server has sent it.
     private(set) var location: URL?
     /// The server's latest offset: the number of bytes that it has.
     private(set) var offset: Int64 = 0
-    /// Whether the server's offset has exceeded all earlier ones since the flag was last read.
-    var hasProgressed = false
+    /// Whether the server's offset has exceeded all earlier ones since ``clearProgress()``.
+    private(set) var hasProgressed = false
     /// The most bytes of the upload that a request may carry.
-    var maximumAppendSize: Int64?
+    private var maximumAppendSize: Int64?
     /// Whether the last byte was sent without a response that says whether it arrived.
     private(set) var isCompletionUnknown = false
     private var highestOffset: Int64 = 0
@@ -158,6 +158,9 @@ struct UploadMachine: Hashable, Sendable {
         }
     }
 
+    /// A decision about a retry has taken the progress into account.
+    mutating func clearProgress() { hasProgressed = false }
+
     private mutating func lostBody(endingAt end: Int64) {
         if end == length { isCompletionUnknown = true }
         request = .askOffset
@@ -169,7 +172,7 @@ struct UploadMachine: Hashable, Sendable {
 
     /// Takes the server's offset. It may be lower than before, but not higher than what was sent: bytes that this client did not
     /// send are not its upload's.
-    mutating func accept(_ newOffset: Int64) -> Refusal? {
+    private mutating func accept(_ newOffset: Int64) -> Refusal? {
         guard newOffset <= length else { return Refusal("the server has \(newOffset) bytes of an upload of \(length)") }
         guard newOffset <= sent else { return Refusal("the server has \(newOffset) bytes, of which only \(sent) were sent") }
         offset = newOffset
@@ -178,7 +181,7 @@ struct UploadMachine: Hashable, Sendable {
     }
 
     /// Takes the success of a request that ended at `end`. `serverOffset`: the server's offset, if the response has it.
-    mutating func acknowledged(_ serverOffset: Int64?, end: Int64) -> Verdict {
+    private mutating func acknowledged(_ serverOffset: Int64?, end: Int64) -> Verdict {
         guard let newOffset = serverOffset ?? (end <= sent ? end : nil) else { return resynchronize() }
         let former = offset
         if let refusal = accept(newOffset) { return .refuse(refusal) }
@@ -186,13 +189,13 @@ struct UploadMachine: Hashable, Sendable {
     }
 
     /// Records the server's offset, if it has advanced.
-    mutating func noteProgress(_ newOffset: Int64) {
+    private mutating func noteProgress(_ newOffset: Int64) {
         guard newOffset > highestOffset, newOffset <= min(sent, length) else { return }
         (highestOffset, hasProgressed, resynchronizations) = (newOffset, true, 0)
     }
 
     /// Prepares to send the remaining bytes behind the server's offset.
-    mutating func appendRemaining() -> Verdict {
+    private mutating func appendRemaining() -> Verdict {
         isCompletionUnknown = false
         request = .append(offset: offset, count: min(length - offset, maximumAppendSize ?? .max))
         return .next
@@ -200,20 +203,20 @@ struct UploadMachine: Hashable, Sendable {
 
     /// Asks for the server's offset because the two sides disagree about it. The first time the request follows at once, and
     /// later only as a retry.
-    mutating func resynchronize(_ next: Request = .askOffset) -> Verdict {
+    private mutating func resynchronize(_ next: Request = .askOffset) -> Verdict {
         resynchronizations += 1
         request = next
         return resynchronizations == 1 ? .next : .retry(isRequestedByServer: true)
     }
 
     /// The server cannot proceed. The retry policy decides by the status whether that is temporary.
-    mutating func retryLater(isRequestedByServer: Bool = false) -> Verdict {
+    private mutating func retryLater(isRequestedByServer: Bool = false) -> Verdict {
         if location != nil { request = .askOffset }
         return .retry(isRequestedByServer: isRequestedByServer)
     }
 
     /// The server no longer knows the upload. An upload that may have been complete is not created again.
-    mutating func uploadNotFound() -> Verdict {
+    private mutating func uploadNotFound() -> Verdict {
         guard !isCompletionUnknown || isIdempotent else {
             return .refuse(Refusal("the server no longer has the upload, which may have been complete"))
         }
@@ -224,13 +227,13 @@ struct UploadMachine: Hashable, Sendable {
     }
 
     /// Resets everything that is known of the upload on the server.
-    mutating func restart(sending creation: Request) {
+    private mutating func restart(sending creation: Request) {
         (location, offset, highestOffset, sent, isCompletionUnknown) = (nil, 0, 0, 0, false)
         request = creation
     }
 
     /// Adopts the upload's URL from the server. It has to be one that a redirect could lead to.
-    mutating func adopt(location text: String, from url: URL) -> Refusal? {
+    private mutating func adopt(location text: String, from url: URL) -> Refusal? {
         switch RedirectRules.resolve(text, from: url, allowsInsecure: allowsInsecure) {
         case .success(let newLocation):
             guard location == nil || location == newLocation else {
@@ -241,4 +244,176 @@ struct UploadMachine: Hashable, Sendable {
         case .failure(let reason): return Refusal("the upload's location \(reason.text)", code: .redirectRefused)
         }
     }
+}
+
+// MARK: - tus
+
+/// The responses of a tus server (tus.io/protocols/resumable-upload, 1.0.0).
+extension UploadMachine {
+    static let tusVersion = "1.0.0"
+
+    private mutating func tusReceived(_ head: ResponseHead, from url: URL) -> Verdict {
+        let status = head.statusCode
+        if status == 412 { return .refuse(UploadMachine.versionMismatch(head)) }
+        switch request {
+        case .create:
+            return (200...299).contains(status) ? tusCreated(head, from: url) : retryLater()
+        case .askOffset, .append:
+            switch status {
+            case 200...299: break
+            case 403, 404, 410: return uploadNotFound()
+            case 409: return resynchronize()
+            // Another request uses the upload: often an earlier one of this client, whose end the server has not noticed.
+            case 423: return retryLater(isRequestedByServer: true)
+            default: return retryLater()
+            }
+        }
+        guard case .append(let offset, let count) = request else { return tusOffset(head) }
+        guard let serverOffset = head.plainInteger(of: "upload-offset") else { return resynchronize() }
+        guard serverOffset == length else { return acknowledged(serverOffset, end: offset + count) }
+        return accept(serverOffset).map { .refuse($0) } ?? .final
+    }
+
+    private mutating func tusCreated(_ head: ResponseHead, from url: URL) -> Verdict {
+        // Any server may answer a POST with 201 and a `Location` field.
+        guard head.firstValue(of: "tus-resumable") == UploadMachine.tusVersion else {
+            return .refuse(UploadMachine.versionMismatch(head))
+        }
+        guard let location = head.firstReference(of: "location"), !location.isEmpty else {
+            return .refuse(Refusal("the server created an upload without a location"))
+        }
+        if let refusal = adopt(location: location, from: url) { return .refuse(refusal) }
+        return length == 0 ? .final : appendRemaining()
+    }
+
+    private mutating func tusOffset(_ head: ResponseHead) -> Verdict {
+        guard let offset = head.plainInteger(of: "upload-offset") else {
+            return .refuse(Refusal("the server did not send the upload's offset"))
+        }
+        if head.firstValue(of: "upload-length") != nil, head.plainInteger(of: "upload-length") != length {
+            return .refuse(Refusal("the server has an upload of another length"))
+        }
+        if let refusal = accept(offset) { return .refuse(refusal) }
+        return offset == length ? .final : appendRemaining()
+    }
+
+    private static func versionMismatch(_ head: ResponseHead) -> Refusal {
+        let versions = head.firstValue(of: "tus-version") ?? head.firstValue(of: "tus-resumable")
+        let known = versions.map { "tus \($0)" } ?? "no tus"
+        return Refusal("the server speaks \(known), and not \(tusVersion)")
+    }
+}
+
+// MARK: - The draft of the IETF
+
+/// The responses of a server that may support draft-ietf-httpbis-resumable-upload.
+extension UploadMachine {
+    static let draftVersion: Int64 = 8
+
+    /// Takes a 104 (Upload Resumption Supported) of this version of the draft; others are ignored.
+    private mutating func draftReceived(interim head: ResponseHead, from url: URL) -> EarlyStop? {
+        guard head.statusCode == 104, head.structuredInteger(of: "upload-draft-interop-version") == UploadMachine.draftVersion
+        else { return nil }
+        var count: Int64 = 0
+        switch request {
+        case .create(let size):
+            count = size
+            if let location = head.firstReference(of: "location"), let refusal = adopt(location: location, from: url) {
+                return .refuse(refusal)
+            }
+        case .append(_, let size): count = size
+        case .askOffset: return nil
+        }
+        if let offset = head.structuredInteger(of: "upload-offset") { noteProgress(offset) }
+        if let refusal = applyLimit(head) { return .refuse(refusal) }
+        guard location != nil, let maximumAppendSize, maximumAppendSize < count else { return nil }
+        return .acceptsOnlyParts
+    }
+
+    private mutating func draftReceived(_ head: ResponseHead, from url: URL) -> Verdict {
+        let refusal = applyLimit(head)
+        let isComplete = head.structuredBoolean(of: "upload-complete")
+        switch request {
+        case .create(let count):
+            // The upload is complete: its resource decides about the result, even if that is an error.
+            if isComplete == true { return count == length ? .final : .refuse(UploadMachine.prematureCompletion) }
+            switch head.statusCode {
+            case 200...299: return draftCreated(head, from: url, count, isComplete: isComplete)
+            case 413:
+                if let refusal { return .refuse(refusal) }
+                return reducesSize(below: count) ? .next : retryLater()
+            default: return retryLater()
+            }
+        case .askOffset: return draftOffset(head, isComplete: isComplete ?? false)
+        case .append(let offset, let count):
+            if isComplete == true { return offset + count == length ? .final : .refuse(UploadMachine.prematureCompletion) }
+            return draftAppended(head, offset, count, refusal)
+        }
+    }
+
+    private mutating func draftCreated(_ head: ResponseHead, from url: URL, _ count: Int64, isComplete: Bool?) -> Verdict {
+        // A server that does not know the draft does not send its fields.
+        if count == length, isComplete == nil { return .final }
+        if let location = head.firstReference(of: "location"), let refusal = adopt(location: location, from: url) {
+            return .refuse(refusal)
+        }
+        guard location != nil else { return .refuse(Refusal("the server created an upload without a location")) }
+        return count == length ? resynchronize() : acknowledged(head.structuredInteger(of: "upload-offset"), end: count)
+    }
+
+    private mutating func draftOffset(_ head: ResponseHead, isComplete: Bool) -> Verdict {
+        switch head.statusCode {
+        case 200...299: break
+        case 404, 410: return isIdempotent ? uploadNotFound() : .final
+        case 423: return retryLater(isRequestedByServer: true)
+        default: return retryLater()
+        }
+        guard let offset = head.structuredInteger(of: "upload-offset") else {
+            return .refuse(Refusal("the server did not send the upload's offset"))
+        }
+        if let serverLength = head.structuredInteger(of: "upload-length"), serverLength != length {
+            return .refuse(Refusal("the server has an upload of \(serverLength) bytes, not \(length)"))
+        }
+        if let refusal = accept(offset) { return .refuse(refusal) }
+        guard isComplete else { return appendRemaining() }
+        return offset == length ? .final : .refuse(UploadMachine.prematureCompletion)
+    }
+
+    private mutating func draftAppended(_ head: ResponseHead, _ start: Int64, _ count: Int64, _ refusal: Refusal?) -> Verdict {
+        let serverOffset = head.structuredInteger(of: "upload-offset")
+        switch head.statusCode {
+        case 200...299:
+            // The server did not confirm the end of the upload, so its offset is requested.
+            return start + count == length ? resynchronize() : acknowledged(serverOffset, end: start + count)
+        case 404, 410: return isIdempotent ? uploadNotFound() : .final
+        case 409:
+            guard let serverOffset else { return resynchronize() }
+            if let refusal = accept(serverOffset) { return .refuse(refusal) }
+            _ = appendRemaining()
+            return resynchronize(request)
+        case 413:
+            if let refusal { return .refuse(refusal) }
+            return reducesSize(below: count) ? .next : retryLater()
+        case 423: return retryLater(isRequestedByServer: true)
+        default: return retryLater()
+        }
+    }
+
+    /// Prepares a smaller request after the server found this one too large. - Returns: whether the server has sent a smaller
+    /// limit.
+    private mutating func reducesSize(below count: Int64) -> Bool {
+        guard let maximumAppendSize, maximumAppendSize < count else { return false }
+        if location == nil { restart(sending: .create(count: maximumAppendSize)) } else { request = .askOffset }
+        return true
+    }
+
+    /// Applies the server's limits. - Returns: A refusal if the complete upload exceeds them.
+    private mutating func applyLimit(_ head: ResponseHead) -> Refusal? {
+        guard let limit = head.structuredDictionary(of: "upload-limit").flatMap(UploadLimit.init) else { return nil }
+        maximumAppendSize = limit.maximumAppendSize
+        guard let maximum = limit.maximumSize, maximum < length else { return nil }
+        return Refusal("the server takes uploads of at most \(maximum) bytes, and this one has \(length)", code: .invalidRequest)
+    }
+
+    private static let prematureCompletion = Refusal("the server reports an incomplete upload as complete")
 }

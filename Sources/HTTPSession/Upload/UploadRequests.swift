@@ -69,9 +69,9 @@ extension UploadMachine {
     private func address(_ next: inout TransferRequest, from url: URL) {
         guard let location else { return }
         next.url = location.withUser(of: url)
-        let way = RedirectRules.Way(from: Origin(url), to: Origin(location))
+        let change = RedirectRules.Change(from: Origin(url), to: Origin(location))
         let names = Set(next.headerFields.map(\.name)).filter { name in
-            UploadMachine.isOfCreation(name.canonicalName) || !way.mayForward(name, forwarded)
+            UploadMachine.isOfCreation(name.canonicalName) || !change.mayForward(name, forwarded)
         }
         for name in names { next.headerFields[name] = nil }
     }

@@ -2,6 +2,7 @@ internal import CheckedDatabase
 internal import EventLoop
 internal import Foundation
 internal import GRDB
+internal import HTTPSession
 
 /// The tasks and events of one identifier, in SQLite. Each method is one transaction, which is on the disk when the method returns.
 final class Journal: Sendable {
@@ -142,5 +143,77 @@ final class Journal: Sendable {
         do { try database.write(body) } catch {
             throw DurableSessionError(.journalFailed, "'\(database.path)': \(Journal.text(of: error))", underlying: error)
         }
+    }
+}
+
+/// The tables, as a sequence of migrations. A migration of a published version never changes; a change is a new migration.
+enum JournalSchema {
+    static var migrator: DatabaseMigrator {
+        var migrator = DatabaseMigrator()
+        migrator.registerMigration("1") { database in
+            // `number` is the order, and AUTOINCREMENT never reuses a number. An empty `handler` means none.
+            try database.execute(
+                sql: """
+                    CREATE TABLE task (
+                        number INTEGER PRIMARY KEY AUTOINCREMENT,
+                        id TEXT NOT NULL UNIQUE,
+                        intent BLOB NOT NULL,
+                        handler TEXT NOT NULL,
+                        context BLOB NOT NULL,
+                        created INTEGER NOT NULL,
+                        expires INTEGER NOT NULL,
+                        state TEXT NOT NULL,
+                        arrived BLOB
+                    );
+                    CREATE TABLE event (
+                        number INTEGER PRIMARY KEY AUTOINCREMENT,
+                        task TEXT NOT NULL UNIQUE REFERENCES task(id) ON DELETE CASCADE,
+                        outcome BLOB NOT NULL
+                    );
+                    """)
+        }
+        // `place` is the URL at which the server continues an upload.
+        migrator.registerMigration("2") { database in
+            try database.execute(sql: "ALTER TABLE task ADD COLUMN place TEXT")
+        }
+        return migrator
+    }
+}
+
+/// The directory and the journal of one identifier, which are open for this process alone.
+struct OpenedJournal {
+    let lock: DirectoryLock
+    let journal: Journal
+    /// The ended tasks in the order of their events, then the others in the order of their creation.
+    let records: [TaskRecord]
+    /// The new path of a journal that was damaged.
+    let damagedJournal: String?
+
+    /// Locks the directory and reads the journal. `checkCancellation` is called between the steps, and its error releases what is open.
+    init(
+        _ identifier: String, in directory: URL, checkCancellation: () throws(DurableSessionError) -> Void, didRead: () -> Void
+    ) throws(DurableSessionError) {
+        try checkCancellation()
+        let lock = try DirectoryLock(directory.appendingPathComponent(identifier).path, identifier: identifier)
+        do throws(DurableSessionError) {
+            try checkCancellation()
+            let path = "\(lock.path)/journal.sqlite"
+            (journal, records, damagedJournal) = try Journal.open(path)
+            SmallFile.syncDirectory(of: path)
+            self.lock = lock
+        } catch {
+            lock.unlock()
+            throw error
+        }
+        didRead()
+        do throws(DurableSessionError) { try checkCancellation() } catch {
+            close()
+            throw error
+        }
+    }
+
+    func close() {
+        journal.close()
+        lock.unlock()
     }
 }

@@ -9,12 +9,12 @@ package struct AddressResult: Hashable, Sendable {
         self.update = update
     }
 
-    package var state: ServerState { update?.state ?? .unknown }
+    package var status: StatusName { update?.statusName ?? .unknown }
 
     /// Whether this machine has no route to the address, which is no fault of the target.
     package var isWithoutRoute: Bool { update?.cause?.layer.isCertain ?? false }
 
-    fileprivate var isFailing: Bool { (state == .down || state == .unreachable) && !isWithoutRoute }
+    fileprivate var isFailing: Bool { (status == .down || status == .unreachable) && !isWithoutRoute }
 }
 
 extension [AddressResult] {

@@ -7,59 +7,17 @@ internal import Pacing
 /// The verdict names the layer that fails. A layer before it works only if something proves it: the kernel's own state, or a packet
 /// that came back. The layers after it are not reached.
 package struct Diagnosis: Hashable, Sendable {
-    /// The result of a step.
-    package enum Finding: Hashable, Sendable {
-        /// The evidence proves that the layer works.
-        case works
-        /// The layer fails.
-        case fails
-        /// The target does not need the layer.
-        case notUsed
-        /// A layer before this one fails, so nothing is known of this one.
-        case notReached
-        /// The layer was used, and nothing proves whether it works.
-        case unproven
+    package typealias Step = LayerStep
+    package typealias Finding = LayerStep.Finding
 
-        /// Whether the layer works; `nil` if that is not known.
-        package var isWorking: Bool? {
-            switch self {
-            case .works: true
-            case .fails: false
-            case .notUsed, .notReached, .unproven: nil
-            }
-        }
-    }
+    /// The layers of the path's diagnosis.
+    private static let layersOfPath = TCPKind().layers
+    /// The layers of all diagnoses, in the order of a packet's way. A target has those of its kind.
+    package static let layers = Cause.Layer.allCases.filter { layer in ProbeKinds.all.contains { $0.layers.contains(layer) } }
 
-    /// The explanation of one layer.
-    package struct Step: Hashable, Sendable {
-        package var layer: Cause.Layer
-        package var finding: Finding
-        /// The time that the layer took; `nil` if it was not measured.
-        package var duration: Duration?
-        /// One sentence for a person, without a final period.
-        package var detail: String
-        package var evidence: [String: Cause.Evidence]
-
-        init(
-            _ layer: Cause.Layer, _ finding: Finding, _ detail: String, duration: Duration? = nil,
-            evidence: [String: Cause.Evidence] = [:]
-        ) {
-            self.layer = layer
-            self.finding = finding
-            self.duration = duration
-            self.detail = detail
-            self.evidence = evidence
-        }
-    }
-
-    /// The layers in the order of a packet's way.
-    package static let layers: [Cause.Layer] = [
-        .link, .address, .route, .neighbor, .dns, .firewall, .network, .tcp, .tls, .http,
-    ]
-
-    /// The target's state after the examination; unknown for the path.
-    package let state: ServerState
-    /// The steps, in the order of ``layers``.
+    /// The target's status after the examination; unknown for the path.
+    package let status: StatusName
+    /// The steps, in the order of a packet's way.
     package let steps: [Step]
     /// The conclusion in one sentence, without a final period.
     package let sentence: String
@@ -68,11 +26,12 @@ package struct Diagnosis: Hashable, Sendable {
 
     package init(_ evidence: DiagnosisEvidence) {
         let evidence = evidence.withConclusion
-        state = evidence.state
-        steps = Self.layers.map { layer in
+        status = evidence.status
+        let layers = evidence.endpoint?.scheme.kind.layers ?? Self.layersOfPath
+        steps = layers.map { layer in
             if let failure = evidence.failure(in: layer) { return failure }
             let step = evidence.step(layer)
-            guard evidence.isBehindFailure(layer) else { return step }
+            guard evidence.isBehindFailure(layer, in: layers) else { return step }
             // The kernel still names a route over a link without carrier. Only the name may have been resolved before the failure.
             let isReached = layer == .dns && step.finding == .works
             let isKnown = isReached || step.finding == .notUsed || step.finding == .fails
@@ -84,14 +43,26 @@ package struct Diagnosis: Hashable, Sendable {
 }
 
 extension DiagnosisEvidence {
-    /// The layers that a packet of the path, rather than of a target, does not concern.
-    private static let layersOfTargets: Set<Cause.Layer> = [.firewall, .network, .tcp, .tls, .http]
+    /// Whether a packet of the path, rather than of a target, does not concern the layer.
+    private func isOfTargets(_ layer: Cause.Layer) -> Bool {
+        layer == .firewall || layer == .network || layer == .tcp || layer.isAboveConnection
+    }
 
     fileprivate func step(_ layer: Cause.Layer) -> Diagnosis.Step {
-        if endpoint == nil, Self.layersOfTargets.contains(layer) {
-            return Diagnosis.Step(layer, .notUsed, "not asked: no target")
+        guard let endpoint else {
+            return isOfTargets(layer) ? Diagnosis.Step(layer, .notUsed, "not asked: no target") : stepOfPath(layer)
         }
-        return switch layer {
+        let kind = endpoint.scheme.kind
+        guard !kind.owns(layer) else {
+            return kind.step(layer, of: endpoint, report, degradation: isDegraded ? cause : nil)
+        }
+        var step = stepOfPath(layer)
+        if let report, report.succeeded { step.evidence.merge(kind.evidence(of: layer, in: report)) { own, _ in own } }
+        return step
+    }
+
+    private func stepOfPath(_ layer: Cause.Layer) -> Diagnosis.Step {
+        switch layer {
         case .link: linkStep
         case .address: addressStep
         case .route: routeStep
@@ -99,9 +70,7 @@ extension DiagnosisEvidence {
         case .dns: dnsStep
         case .firewall: firewallStep
         case .network: networkStep
-        case .tcp: tcpStep
-        case .tls: tlsStep
-        default: httpStep
+        default: tcpStep
         }
     }
 
@@ -114,9 +83,9 @@ extension DiagnosisEvidence {
     }
 
     /// Whether the layer comes after the one that fails.
-    fileprivate func isBehindFailure(_ layer: Cause.Layer) -> Bool {
-        guard let failing = cause?.layer, !isDegraded, let place = Diagnosis.layers.firstIndex(of: failing),
-            let own = Diagnosis.layers.firstIndex(of: layer)
+    fileprivate func isBehindFailure(_ layer: Cause.Layer, in layers: [Cause.Layer]) -> Bool {
+        guard let failing = cause?.layer, !isDegraded, let place = layers.firstIndex(of: failing),
+            let own = layers.firstIndex(of: layer)
         else { return false }
         return own > place
     }
@@ -125,11 +94,13 @@ extension DiagnosisEvidence {
     func duration(of layer: Cause.Layer) -> Duration? {
         switch layer {
         case .link, .address, .route: nil
+        case .dns where endpoint?.scheme.kind.owns(.dns) == true && cause?.isOfLookup != true:
+            report?.levels?.answerNanoseconds.map { .nanoseconds($0) } ?? report?.levels?.exchange
         // Without a name server, nothing was asked.
         case .dns: cause?.code == .noResolver ? nil : report?.resolution
         case .tls: report?.levels?.handshake
-        case .http: report?.levels?.exchange ?? report?.levels?.processing
-        default: report?.connection
+        default:
+            layer.isAboveConnection ? report?.levels?.exchange ?? report?.levels?.processing : report?.connection
         }
     }
 
@@ -195,8 +166,9 @@ extension DiagnosisEvidence {
         guard let inspection, let destination else {
             return Diagnosis.Step(.route, .unproven, "no destination is known")
         }
-        let text = name(destination)
-        var evidence: [String: Cause.Evidence] = ["destination": .text("\(destination.address)")]
+        let text = name(destination) + (inspection.query.selector?.phrase ?? "")
+        var evidence = inspection.query.selector?.evidence ?? [:]
+        evidence["destination"] = .text("\(destination.address)")
         guard let route = inspection.chosen else {
             if case .refused(let number) = inspection.route, number != 0 {
                 evidence["errno"] = .text(SystemErrorNumber.name(of: number))
@@ -264,7 +236,8 @@ extension DiagnosisEvidence {
     /// half a minute, so behind silence only a confirmation during the probe counts.
     private var confirmationLimit: Int64 {
         guard let cause,
-            [.timeout, .resolverSilent, .tunnelSilent, .upstreamSilent].contains(cause.code) || cause.evidence["inferred"] != nil
+            cause.isSilence || [.timeout, .resolverSilent, .tunnelSilent, .upstreamSilent].contains(cause.code)
+                || cause.evidence["inferred"] != nil
         else {
             return 30_000_000_000
         }
@@ -383,50 +356,6 @@ extension DiagnosisEvidence {
         }
         return Diagnosis.Step(.tcp, .works, sentence, duration: report.connection ?? report.roundTrip, evidence: evidence)
     }
-
-    var tlsStep: Diagnosis.Step {
-        // A server may redirect a request from http to https.
-        guard let facts = report?.levels?.tls else {
-            let scheme = endpoint?.scheme ?? .tcp
-            return scheme.usesTLS
-                ? Diagnosis.Step(.tls, .unproven, "no handshake was attempted")
-                : Diagnosis.Step(.tls, .notUsed, "not asked: the target is \(scheme.rawValue)")
-        }
-        guard facts.isComplete else { return Diagnosis.Step(.tls, .unproven, "the handshake is not complete") }
-        let protocols = [facts.version, facts.cipher].compactMap { $0 }.joined(separator: ", ")
-        var sentence = "the handshake is complete (\(protocols))"
-        if let certificate = facts.certificate {
-            let end = certificate.notAfter.map { ", valid until \(CivilDate($0))" } ?? ""
-            sentence +=
-                facts.verificationErrors.isEmpty
-                ? "; the certificate is for \(facts.serverName), by \(certificate.issuer)\(end)"
-                : "; the errors of the certificate are ignored: \(TLSEvidence.texts(of: facts.verificationErrors).joined(separator: ", "))"
-        }
-        if facts.stapledResponse?.status == .revoked { sentence += "; it is revoked, which is ignored" }
-        var evidence = TLSEvidence.evidence(of: facts)
-        // The certificate that expires may be that of another address than the probe's.
-        if isDegraded, let cause, cause.layer == .tls { (sentence, evidence) = (cause.detail, cause.evidence) }
-        return Diagnosis.Step(.tls, .works, sentence, duration: report?.levels?.handshake, evidence: evidence)
-    }
-
-    var httpStep: Diagnosis.Step {
-        guard let endpoint, endpoint.scheme.usesHTTP else {
-            return Diagnosis.Step(.http, .notUsed, "not asked: the target is \(self.endpoint?.scheme.rawValue ?? "tcp")")
-        }
-        guard let levels = report?.levels, let facts = levels.http, let status = facts.response.status else {
-            return Diagnosis.Step(.http, .unproven, "no request was answered")
-        }
-        var sentence = "the request is answered with \(status), \(facts.response.bodyBytes) bytes of body"
-        if let last = facts.redirects.last {
-            sentence += ", after a redirect to \(last)"
-        } else if let other = facts.otherHost {
-            sentence += ", a redirect to another host, \(other)"
-        }
-        let elapsed = report?.levels?.exchange?.saturatingNanoseconds ?? 0
-        let cause = CauseOfHTTP(
-            facts: facts, ending: levels.httpEnding ?? .exchange, host: endpoint.hostText, elapsedNanoseconds: elapsed)
-        return Diagnosis.Step(.http, .works, sentence, duration: levels.exchange, evidence: cause.evidence)
-    }
 }
 
 /// The closing sentence of a diagnosis.
@@ -434,13 +363,13 @@ extension DiagnosisEvidence {
     var sentence: String {
         guard let endpoint else { return pathSentence }
         let text = endpoint.text
-        switch state {
+        switch status {
         case .up: return "\(text) is up: \(answer)"
         case .degraded: return "\(text) is degraded: \(cause.map(explanation) ?? "it does not meet its limits"); \(answer)"
-        case .down, .unreachable: return "\(text) is \(state.rawValue): \(cause.map(explanation) ?? "the cause is not known")"
+        case .down, .unreachable: return "\(text) is \(status.rawValue): \(cause.map(explanation) ?? "the cause is not known")"
         case .unknown:
-            guard let cause else { return "the state of \(text) is not known: no probe has ended" }
-            return "the state of \(text) is not confirmed; the last probe: \(explanation(cause))"
+            guard let cause else { return "the status of \(text) is not known: no probe has ended" }
+            return "the status of \(text) is not confirmed; the last probe: \(explanation(cause))"
         }
     }
 
@@ -468,7 +397,7 @@ extension DiagnosisEvidence {
         let keys: [Cause.Layer: String] = [.network: "hop", .neighbor: "gateway"]
         if let key = keys[cause.layer], case .text(let hop)? = cause.evidence[key] { names += ", hop \(hop)" }
         var sentence = "\(cause.detail) (\(names))"
-        if let hops, cause.layer == .tcp || cause.layer == .network {
+        if let hops, cause.layer == .tcp || cause.layer == .network || cause.isSilence {
             if let last = hops.last(where: { !$0.isServer }) {
                 let role = answerer == .host ? "the last hop before it" : "the last hop that answers"
                 sentence += "; \(role) is \(last.address), hop \(last.distance)"

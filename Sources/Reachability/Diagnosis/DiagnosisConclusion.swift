@@ -1,10 +1,10 @@
 internal import Pacing
 
-/// The state and the cause after the examination of a target's verdict. The examination asks more than a probe does, so it may know
+/// The status and the cause after the examination of a target's verdict. The examination asks more than a probe does, so it may know
 /// more.
 extension DiagnosisEvidence {
     struct Conclusion: Hashable, Sendable {
-        var state: ServerState
+        var status: StatusName
         var cause: Cause?
     }
 
@@ -23,10 +23,10 @@ extension DiagnosisEvidence {
     /// | up | an address of the name fails | degraded, with its cause |
     func concluded() -> Conclusion? {
         guard endpoint != nil, let update, let present = update.cause ?? addresses.degradation else { return nil }
-        switch (update.state, present.layer, present.code) {
-        case (.up, _, _): return Conclusion(state: .degraded, cause: present)
+        switch (update.statusName, present.layer, present.code) {
+        case (.up, _, _): return Conclusion(status: .degraded, cause: present)
         case (.unreachable, .route, .noRoute):
-            return missingAddress(present).map { Conclusion(state: .unreachable, cause: $0) }
+            return missingAddress(present).map { Conclusion(status: .unreachable, cause: $0) }
         case (.unreachable, .network, .upstreamSilent): return examinedSilence(present)
         case (.unreachable, .neighbor, .hostSilent): return examinedNeighbor(present)
         case (.unreachable, .dns, .resolverSilent): return examinedResolver(present)
@@ -40,7 +40,7 @@ extension DiagnosisEvidence {
     /// interface with its last address, so a program that starts later sees neither.
     private func missingAddress(_ cause: Cause) -> Cause? {
         guard case .server(let address)? = destination, !address.isLoopback, !address.isMulticast, !address.isUnspecified,
-            let ownAddresses, let interface = candidateInterface
+            inspection?.query.selector?.source == nil, let ownAddresses, let interface = candidateInterface
         else { return nil }
         let own = ownAddresses.filter { $0.key.interface == interface.index && $0.address.family == address.family }
         guard let fault = addressFault(of: own) else { return nil }
@@ -60,6 +60,16 @@ extension DiagnosisEvidence {
 
     // MARK: Silence
 
+    /// What the target does not answer, in a sentence: ` on port 443`; empty for the path.
+    private var requestText: String {
+        endpoint.map { endpoint in endpoint.scheme.kind.request.map { " \($0)" } ?? " on port \(endpoint.port)" } ?? ""
+    }
+
+    private func silence(_ detail: String, _ evidence: [String: Cause.Evidence]) -> Cause {
+        let silence = (endpoint?.scheme ?? .unwritten).kind.silence
+        return Cause(silence.layer, silence.code, detail: detail, evidence: evidence)
+    }
+
     /// Returns the conclusion about a target that does not answer, behind a first hop.
     private func examinedSilence(_ cause: Cause) -> Conclusion? {
         guard let inspection, let route = inspection.chosen, !isLocal else { return nil }
@@ -67,21 +77,20 @@ extension DiagnosisEvidence {
         if let state = inspection.neighbor.stateName { evidence["neighbor_state"] = .text(state) }
         if inspection.neighbor.isSilent {
             return Conclusion(
-                state: .unreachable, cause: Self.neighborSilence(route.gateway, of: inspection.query.destination, evidence))
+                status: .unreachable, cause: Self.neighborSilence(route.gateway, of: inspection.query.destination, evidence))
         }
         if let witness = hops?.last(where: { $0.distance > 1 && !$0.isServer }) {
             evidence["first_hop"] = .text("answered")
             evidence["witness"] = .text("\(witness.address)")
             evidence["witness_hop"] = .number(witness.distance)
-            let port = endpoint.map { " on port \($0.port)" } ?? ""
             let detail =
-                "\(inspection.query.destination) does not answer\(port); \(witness.address) (hop \(witness.distance)) does"
-            return Conclusion(state: .down, cause: Cause(.tcp, .timeout, detail: detail, evidence: evidence))
+                "\(inspection.query.destination) does not answer\(requestText); \(witness.address) (hop \(witness.distance)) does"
+            return Conclusion(status: .down, cause: silence(detail, evidence))
         }
         if isFirstHopAlive {
             evidence["first_hop"] = .text("answered")
             return Conclusion(
-                state: .unreachable, cause: Cause(cause.layer, cause.code, detail: cause.detail, evidence: evidence))
+                status: .unreachable, cause: Cause(cause.layer, cause.code, detail: cause.detail, evidence: evidence))
         }
         return route.gateway.flatMap { inferredSilence(of: $0, evidence) }
     }
@@ -92,17 +101,16 @@ extension DiagnosisEvidence {
         var evidence = cause.evidence
         if let state = inspection.neighbor.stateName { evidence["neighbor_state"] = .text(state) }
         let destination = inspection.query.destination
-        let port = endpoint.map { " on port \($0.port)" } ?? ""
         if isFirstHopAlive {
             (evidence["first_hop"], evidence["host"]) = (.text("answered"), .text("answered"))
-            let detail = "\(destination) does not answer\(port), although the host is alive"
-            return Conclusion(state: .down, cause: Cause(.tcp, .timeout, detail: detail, evidence: evidence))
+            let detail = "\(destination) does not answer\(requestText), although the host is alive"
+            return Conclusion(status: .down, cause: silence(detail, evidence))
         }
         guard let firstHop, firstHop.asked.count > 1 else { return nil }
         evidence["first_hop"] = .text("silent")
         let questions = firstHop.asked.map { "not to \($0.plural)" }.joined(separator: ", ")
         let detail = "\(cause.detail), and gives no other answer: \(questions)"
-        return Conclusion(state: .unreachable, cause: Cause(cause.layer, cause.code, detail: detail, evidence: evidence))
+        return Conclusion(status: .unreachable, cause: Cause(cause.layer, cause.code, detail: detail, evidence: evidence))
     }
 
     /// Returns the conclusion that a gateway is silent, if it has answered no question and no packet of a sweep.
@@ -115,7 +123,7 @@ extension DiagnosisEvidence {
         let subject = silentResolver.map { "the gateway \(gateway), which leads to the name server \($0.address)," }
         let detail =
             "\(subject ?? "the gateway \(gateway)") gives no answer: \(questions), not to packets whose hop limit ends there"
-        return Conclusion(state: .unreachable, cause: Cause(.neighbor, .gatewaySilent, detail: detail, evidence: evidence))
+        return Conclusion(status: .unreachable, cause: Cause(.neighbor, .gatewaySilent, detail: detail, evidence: evidence))
     }
 
     /// Returns the conclusion about a name server that does not answer, if its gateway is silent.
@@ -125,7 +133,7 @@ extension DiagnosisEvidence {
         evidence["gateway"] = .text("\(gateway)")
         if let state = inspection.neighbor.stateName { evidence["neighbor_state"] = .text(state) }
         guard inspection.neighbor.isSilent else { return inferredSilence(of: gateway, evidence) }
-        return Conclusion(state: .unreachable, cause: Self.neighborSilence(gateway, of: inspection.query.destination, evidence))
+        return Conclusion(status: .unreachable, cause: Self.neighborSilence(gateway, of: inspection.query.destination, evidence))
     }
 
     /// The silent name server, if the target's name has no address because of it.

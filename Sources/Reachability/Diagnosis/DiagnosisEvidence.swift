@@ -96,18 +96,18 @@ package struct DiagnosisEvidence: Sendable {
 
 /// Conclusions from the evidence.
 extension DiagnosisEvidence {
-    /// The state of the target; unknown without a verdict.
-    var state: ServerState { conclusion?.state ?? update?.state ?? .unknown }
+    /// The status of the target; unknown without a verdict.
+    var status: StatusName { conclusion?.status ?? update?.statusName ?? .unknown }
 
     /// The cause of the target's verdict, of its last failed probe, or of the unsatisfied path.
     var cause: Cause? {
         guard endpoint != nil else { return path.cause }
         if let conclusion { return conclusion.cause }
-        return state == .unknown ? report?.cause : update?.cause
+        return status == .unknown ? report?.cause : update?.cause
     }
 
     /// Whether the target answers, although not as well as it should.
-    var isDegraded: Bool { state == .degraded }
+    var isDegraded: Bool { status == .degraded }
 
     /// The interface that leads to the destination, or the one that is at fault.
     var interface: NetworkInterface? {
@@ -139,7 +139,7 @@ extension DiagnosisEvidence {
     }
 
     var answerer: Answerer {
-        if state == .up || state == .degraded || report?.cause == nil && report != nil { return .destination }
+        if status == .up || status == .degraded || report?.cause == nil && report != nil { return .destination }
         if hops?.contains(where: \.isServer) == true { return .destination }
         if let cause, let answerer = Self.answerer(of: cause, destination: destination?.address) { return answerer }
         if cause?.evidence["host"] == .text("answered") { return .host }
@@ -152,7 +152,8 @@ extension DiagnosisEvidence {
         case (.dns, .serverFailure), (.dns, .nameNotFound), (.dns, .noAddressForFamily), (.dns, .resolverRefused),
             (.dns, .unusableAddress):
             return .destination
-        case (.quality, _), (.tls, _), (.http, _), (.tcp, .refused), (.tcp, .reset): return .destination
+        case (.quality, _): return .destination
+        case _ where cause.isAnswer: return .destination
         case (.network, _):
             guard case .text(let text)? = cause.evidence["hop"], let hop = IPAddress(text), cause.evidence["inferred"] == nil
             else { return nil }

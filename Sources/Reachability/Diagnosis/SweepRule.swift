@@ -32,7 +32,7 @@ extension DiagnosisEvidence {
     private var isSilentElsewhere: Bool {
         guard let cause, !isDegraded, inspection?.chosen != nil, !isLocal else { return false }
         return switch destination {
-        case .server: cause.code == .timeout && cause.layer == .tcp || cause.code == .upstreamSilent
+        case .server: cause.isSilence || cause.code == .upstreamSilent
         case .resolver: cause.layer == .dns && cause.code == .resolverSilent && !isOnLink
         case .gateway, nil: false
         }

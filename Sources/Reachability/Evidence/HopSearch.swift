@@ -8,11 +8,14 @@ package struct HopSearch: Hashable, Sendable {
         package var port: UInt16
         /// The interface to which the socket is bound (SO_BINDTODEVICE); `nil` leaves the choice to the kernel.
         package var interface: String?
+        /// The source address and the mark of the packets; `nil` for packets without them.
+        package var selector: RouteSelector?
 
-        package init(_ address: IPAddress, port: UInt16, interface: String? = nil) {
+        package init(_ address: IPAddress, port: UInt16, interface: String? = nil, selector: RouteSelector? = nil) {
             self.address = address
             self.port = port
             self.interface = interface
+            self.selector = selector
         }
     }
 

@@ -8,11 +8,14 @@ package struct HostQuery: Hashable, Sendable {
     package var isBound: Bool
     /// The silent port of the host, if packets to and from it that this machine drops are to be counted; otherwise `nil`.
     package var port: UInt16?
+    /// The source address and the mark of the packets, by which the kernel chooses the route as for the target's own; `nil` for packets without them.
+    package var selector: RouteSelector?
 
-    package init(_ host: Neighbor.Key, isBound: Bool, port: UInt16? = nil) {
+    package init(_ host: Neighbor.Key, isBound: Bool, selector: RouteSelector? = nil, port: UInt16? = nil) {
         self.host = host
         self.isBound = isBound
         self.port = port
+        self.selector = selector
     }
 }
 

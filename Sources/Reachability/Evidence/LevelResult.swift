@@ -2,31 +2,19 @@ package import Certificates
 internal import Pacing
 
 /// The result of the levels of a probe above TCP: the TLS handshake and the HTTP exchange on one connection.
-package struct LevelResult: Hashable, Sendable, Codable {
+package struct LevelResult: Hashable, Sendable {
     /// The facts of the last TLS handshake; `nil` without one.
     package var tls: TLSHandshakeFacts?
     /// How the handshake ended; `nil` without one.
     package var handshakeEnd: TLSHandshakeEnd?
-    /// The facts of the HTTP exchange; `nil` if no request was sent.
-    package var http: HTTPProbeFacts?
-    /// How the exchange ended; `nil` if no request was sent.
-    package var httpEnding: HTTPEnding?
-    /// The redirect to another host with which the levels ended; otherwise `nil`.
-    var redirection: Boxed<HTTPRedirection>?
-    /// The URLs of the redirects before a handshake on another connection to the same host, in order; `nil` if there are none, or if a
-    /// request followed the handshake.
-    package var handshakeRedirects: [String]?
-    /// How the proxy has refused a tunnel to the server; `nil` if it has not.
-    package var proxyFailure: ProxyTunnelFailure? {
-        get { boxedProxyFailure?.value }
-        set { boxedProxyFailure = newValue.map { Boxed($0) } }
-    }
-    // Boxed: most results have none.
-    private var boxedProxyFailure: Boxed<ProxyTunnelFailure>?
+    /// What the kind of the probe has found out.
+    var facts = FactsOfKinds()
     /// The time in which the proxy has opened a tunnel to the server, in nanoseconds; `nil` without a tunnel.
     package var tunnelNanoseconds: Int64?
     /// The duration of the connections after the first one in nanoseconds, to which redirects led; `nil` if there were none.
     package var furtherConnectNanoseconds: Int64?
+    /// The time of the answer in nanoseconds, for probes without a connection; `nil` for others.
+    package var answerNanoseconds: Int64?
     /// Whether the levels ended at the probe's deadline.
     package var isAtDeadline = false
     /// The duration of the TLS handshake in nanoseconds; `nil` if it is not complete.
@@ -49,6 +37,9 @@ package struct LevelResult: Hashable, Sendable, Codable {
     package var bytesReceived = 0
     /// The reason why this machine could not begin the handshake; `nil` if it could.
     package var localFailure: String?
+
+    /// Whether more is known than times.
+    package var hasFacts: Bool { tls != nil || !facts.isEmpty }
 
     /// Creates the result of levels that have just begun.
     package init() {}
@@ -75,6 +66,7 @@ extension LevelResult {
     func redirected(_ last: LevelResult) -> LevelResult {
         var result = last
         if tls != nil { (result.tls, result.handshakeEnd) = (tls, handshakeEnd) }
+        result.answerNanoseconds = Self.sum(answerNanoseconds, last.answerNanoseconds)
         result.handshakeNanoseconds = Self.sum(handshakeNanoseconds, last.handshakeNanoseconds)
         result.furtherConnectNanoseconds = Self.sum(furtherConnectNanoseconds, last.furtherConnectNanoseconds)
         result.tunnelNanoseconds = Self.sum(tunnelNanoseconds, last.tunnelNanoseconds)
@@ -84,6 +76,13 @@ extension LevelResult {
         result.bytesSent = Self.sum(bytesSent, last.bytesSent)
         result.bytesReceived = Self.sum(bytesReceived, last.bytesReceived)
         return result
+    }
+
+    /// Notes the progress of the connection at the deadline; `nil` if it is not known.
+    mutating func note(_ progress: ConnectionProgress?) {
+        self.progress = progress
+        isAcknowledged = progress.map { $0.unacknowledged == 0 && !$0.hasUnsentBytes } ?? true
+        hasGap = progress.map { $0.outOfOrder > 0 } ?? false
     }
 
     /// Adds a connection to another host, to which a redirect led.

@@ -3,6 +3,8 @@ package struct LookupRequest: Hashable, Sendable {
     package var id: UInt64
     package var name: String
     package var families: Set<IPAddress.Family>
+    /// The name server that alone is asked; `nil` for the system's way.
+    var resolver: Boxed<NameServerAddress>?
     /// The latest time of an answer, on the monotonic clock in nanoseconds. If no answer has arrived by then, the request fails
     /// with the evidence so far.
     package var deadline: Int64
@@ -13,6 +15,14 @@ package struct LookupRequest: Hashable, Sendable {
     package init(
         id: UInt64, name: String, families: Set<IPAddress.Family>, deadline: Int64 = .max, notBefore: Int64 = .min
     ) {
+        self.init(id: id, name: name, families: families, resolver: nil, deadline: deadline, notBefore: notBefore)
+    }
+
+    init(
+        id: UInt64, name: String, families: Set<IPAddress.Family>, resolver: Boxed<NameServerAddress>?, deadline: Int64 = .max,
+        notBefore: Int64 = .min
+    ) {
+        self.resolver = resolver
         self.id = id
         self.name = name
         self.families = families

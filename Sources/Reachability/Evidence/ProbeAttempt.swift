@@ -8,10 +8,14 @@ package struct ProbeAttempt: Hashable, Sendable {
     package var port: UInt16
     /// The interface to which the socket is bound (SO_BINDTODEVICE); `nil` leaves the choice to the kernel.
     package var interface: String?
+    /// The source address and the mark of the packets; `nil` for packets without them.
+    package var selector: RouteSelector?
+    /// The index of the interface of a link-local source address; 0 for other attempts.
+    var sourceZone: UInt32 = 0
     /// The latest start on the monotonic clock in nanoseconds. After it, the server would not have enough time to answer.
     package var latestStart: Int64
-    /// The levels above TCP; `nil` for a TCP connection alone.
-    var plan: Boxed<LevelPlan>?
+    /// The conversation on the connection; `nil` for a connection alone.
+    var plan: AnyProbePlan?
     /// The end of the levels on the monotonic clock in nanoseconds.
     package var deadline: Int64
     /// Whether the connection is limited to small segments (TCP_MAXSEG, tcp(7)).
@@ -27,9 +31,9 @@ package struct ProbeAttempt: Hashable, Sendable {
 
     init(
         id: UInt64, address: IPAddress, zone: UInt32 = 0, port: UInt16, interface: String? = nil, latestStart: Int64 = .max,
-        plan: LevelPlan?, deadline: Int64 = .max, hasSmallSegments: Bool = false
+        plan: AnyProbePlan?, deadline: Int64 = .max, hasSmallSegments: Bool = false
     ) {
-        self.plan = plan.map { Boxed($0) }
+        self.plan = plan
         self.deadline = deadline
         self.hasSmallSegments = hasSmallSegments
         self.id = id
@@ -62,11 +66,21 @@ package struct ProbeResult: Hashable, Sendable, Codable {
 
     /// The ``call`` of an attempt that was never made, because other attempts used all the time.
     package static let queue = "queue"
+    /// The ``call`` of an error that came in answer to a datagram.
+    static let answer = "answer"
+
+    /// The ``call`` that gives a socket its source address.
+    static let bind = "bind"
+    /// The ``call`` that gives the packets of a socket their mark.
+    static let markOption = "setsockopt SO_MARK"
+
+    /// Whether the failure came after a packet was sent. Otherwise a call of this machine failed.
+    var isOfNetwork: Bool { call == "handshake" || call == Self.answer }
 
     package var id: UInt64
     /// 0 if the handshake completed, otherwise the errno.
     package var errno: Int32
-    /// The call that failed: `socket`, `setsockopt`, `connect`, or `handshake` for a later failure; `nil` on success.
+    /// The call that failed: `socket`, `setsockopt`, `setsockopt SO_MARK`, `bind`, `connect`, `sendto`, or `handshake` and `answer` for a later failure; `nil` on success.
     package var call: String?
     /// The round trip of the handshake (`tcpi_rtt`); 0 if the handshake failed, or if a retransmission prevents the measurement.
     package var roundTripNanoseconds: Int64

@@ -46,9 +46,12 @@ package struct ProbeReport: Hashable, Sendable {
 
     package var succeeded: Bool { cause == nil }
 
-    /// The time that all connections of the probe needed: to the target, through a proxy's tunnel, and to redirects; `nil` if there was
-    /// none.
-    package var connect: Duration? { connection.map { $0 + (levels?.furtherConnection ?? .zero) } }
+    /// The time that all connections of the probe needed: to the target, through a proxy's tunnel, and to redirects; `nil` if there was none. For
+    /// a target without a connection, the time of its answer is in place of the first one.
+    package var connect: Duration? {
+        let first = levels?.answerNanoseconds.map { Duration.nanoseconds($0) } ?? connection
+        return first.map { $0 + (levels?.furtherConnection ?? .zero) }
+    }
 
     /// The time from the start of the connection to the complete answer, redirects included and names apart; `nil` if the probe failed.
     ///
@@ -61,7 +64,9 @@ package struct ProbeReport: Hashable, Sendable {
     }
 
     /// The end of the validity of the certificates of a target that uses TLS, in seconds since 1970; `nil` if it is not known.
-    package var certificateEnd: Int64? { endpoint.scheme.usesTLS ? levels?.tls?.expiration : nil }
+    package var certificateEnd: Int64? {
+        endpoint.scheme.usesTLS || endpoint.scheme.form.mayBeginTLS ? levels?.tls?.expiration : nil
+    }
 }
 
 extension PhaseTimes {

@@ -61,7 +61,7 @@ package struct ResolverConfiguration: Hashable, Sendable, Codable {
         guard hasNameserver else { return [.implicit] }
         var asked: [Nameserver] = []
         for server in nameservers {
-            let server = server.address.isUnspecified ? Nameserver(server.address.loopback) : server
+            let server = server.address.isUnspecified ? Nameserver(server.address.loopback, port: server.port) : server
             if !asked.contains(where: { $0.address == server.address }) { asked.append(server) }
         }
         return asked

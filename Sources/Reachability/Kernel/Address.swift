@@ -119,9 +119,6 @@ package struct Address: Hashable, Sendable {
         if flags.contains(.duplicate) { return false }
         return !flags.contains(.tentative) || flags.contains(.optimistic)
     }
-
-    /// Whether the address reaches beyond its link.
-    package var isRoutable: Bool { scope < 253 }
 }
 
 extension NetlinkDecoder {

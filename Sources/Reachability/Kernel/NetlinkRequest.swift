@@ -75,11 +75,16 @@ extension NetlinkRequest {
         var header = rtmsg()
         header.rtm_family = UInt8(query.destination.family == .v4 ? AF_INET : AF_INET6)
         header.rtm_dst_len = query.destination.family == .v4 ? 32 : 128
+        // A source of another family would be read as bytes of this one.
+        let source = query.selector?.source.flatMap { $0.family == query.destination.family ? $0 : nil }
+        if source != nil { header.rtm_src_len = header.rtm_dst_len }
         let isBound = query.interface != 0
         if isBound || query.showsAll { header.rtm_flags = UInt32(RTM_F_FIB_MATCH) }
         let request = NetlinkRequest(type: Int32(RTM_GETROUTE), flags: 0, sequence: sequence, header: header)
         request?.put(Int32(RTA_DST.rawValue), query.destination)
         if isBound { request?.put(Int32(RTA_OIF.rawValue), query.interface) }
+        if let source { request?.put(Int32(RTA_SRC.rawValue), source) }
+        if let mark = query.selector?.mark, mark != 0 { request?.put(Int32(RTA_MARK.rawValue), mark) }
         if query.port != 0 {
             request?.put(Int32(RTA_IP_PROTO.rawValue), bytes: [netwatch_IPPROTO_TCP])
             request?.put(Int32(RTA_DPORT.rawValue), bytes: [UInt8(query.port >> 8), UInt8(query.port & 0xff)])

@@ -108,6 +108,9 @@ final class PollingSource: KernelSource {
                 return .failure(NetlinkError(call: "connect", errno: ENETUNREACH))
             }
         }
+        if let selector = query.selector, !apply(selector, to: probe) {
+            return .failure(NetlinkError(call: "bind", errno: errno))
+        }
         // Any port is suitable, because nothing is sent.
         let name = SocketAddress(query.destination, port: query.port == 0 ? 9 : query.port)
         let failure = name.connect(probe) == 0 ? 0 : errno
@@ -143,6 +146,14 @@ final class PollingSource: KernelSource {
                 if one.destination.length != other.destination.length { return one.destination.length > other.destination.length }
                 return one.metric < other.metric
             }
+    }
+
+    /// Gives a socket the source address and the mark. - Returns: false if the system refuses the address, which sets errno. A mark that this process may
+    /// not set is the result of the probe.
+    private func apply(_ selector: RouteSelector, to probe: Int32) -> Bool {
+        var mark = selector.mark
+        if mark != 0 { setsockopt(probe, SOL_SOCKET, SO_MARK, &mark, socklen_t(MemoryLayout<UInt32>.size)) }
+        return selector.source.map { SocketAddress($0, port: 0).bind(probe) == 0 } ?? true
     }
 
     private func bind(_ probe: Int32, to interface: UInt32) -> Bool {

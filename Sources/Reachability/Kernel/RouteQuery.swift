@@ -1,19 +1,32 @@
 /// A query to the kernel (RTM_GETROUTE): the route of a packet to a destination.
 package struct RouteQuery: Hashable, Sendable, Codable {
+    // The order of the fields leaves no gap between them: every target has a query.
     package var destination: IPAddress
-    /// The index of the interface over which the packet must be sent; 0 for the kernel's choice.
-    package var interface: UInt32
-    /// The destination's TCP port, which policy rules may match; 0 for a packet of any protocol.
-    package var port: UInt16
     /// Whether the query asks for the matching route with all its next hops, rather than for the choice for this packet. The
     /// choice among several next hops may depend on the source port, which is not known before the packet is sent.
     package var showsAll: Bool
+    /// The destination's TCP port, which policy rules may match; 0 for a packet of any protocol.
+    package var port: UInt16
+    /// The index of the interface over which the packet must be sent; 0 for the kernel's choice.
+    package var interface: UInt32
+    /// The packet's source address and mark; `nil` for a packet without them.
+    package var selector: RouteSelector?
 
-    package init(_ destination: IPAddress, interface: UInt32 = 0, port: UInt16 = 0, showsAll: Bool = false) {
+    package init(
+        _ destination: IPAddress, interface: UInt32 = 0, port: UInt16 = 0, selector: RouteSelector? = nil, showsAll: Bool = false
+    ) {
         self.destination = destination
         self.interface = interface
         self.port = port
+        self.selector = selector
         self.showsAll = showsAll
+    }
+
+    /// Hashes the selector only if there is one: the targets' queries are keys.
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(destination)
+        hasher.combine(UInt64(interface) << 32 | UInt64(port) << 1 | (showsAll ? 1 : 0))
+        if let selector { hasher.combine(selector) }
     }
 
     /// A fixed order, so that a replay sends the queries in the recorded order.
@@ -21,7 +34,9 @@ package struct RouteQuery: Hashable, Sendable, Codable {
         let (one, other) = (
             (left.destination, left.interface, left.port), (right.destination, right.interface, right.port)
         )
-        return one == other ? !left.showsAll && right.showsAll : one < other
+        if one != other { return one < other }
+        if left.selector != right.selector { return RouteSelector.areInOrder(left.selector, right.selector) }
+        return !left.showsAll && right.showsAll
     }
 }
 
@@ -129,9 +144,10 @@ extension RouteAnswer {
                 self = .refused(errno: RouteAnswer.noRoute)
                 return
             }
+            // The kernel names no source for a query with one.
             var chosen = ChosenRoute(
-                kind: route.kind, interface: hop.interface, gateway: hop.gateway, source: route.preferredSource,
-                table: route.key.table
+                kind: route.kind, interface: hop.interface, gateway: hop.gateway,
+                source: query.selector?.source ?? route.preferredSource, table: route.key.table
             )
             if query.showsAll { chosen.nextHops = route.nextHops }
             self = .route(chosen)

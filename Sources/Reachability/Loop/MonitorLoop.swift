@@ -18,6 +18,8 @@ final class MonitorLoop {
         /// The answer of getaddrinfo(3).
         case lookup(LookupAnswer)
         case report(PassiveReport)
+        case heartbeat(TargetID, HeartbeatReport)
+        case heartbeats(@Sendable ([HeartbeatMemories.Job: HeartbeatMemory]) -> Void)
         case snapshot(@Sendable (KernelSnapshot?) -> Void)
         case inspect(RouteQuery, @Sendable (RouteInspection?) -> Void)
         case subscribeToPath(PathSubscriber)
@@ -45,6 +47,8 @@ final class MonitorLoop {
     private var suspend: SuspendWatch?
     private var namespace: NamespaceWatch?
     private var prober = TCPProber()
+    private var datagramProber = DatagramProber()
+    private var echoProber = EchoProber()
     // The limit of sockets that the machine knows.
     private var lastLimit = 0
     private var hostProber = HostProber()
@@ -54,14 +58,12 @@ final class MonitorLoop {
     private let recordingFailed: @Sendable (Int32) -> Void
     private let sink: @Sendable (MonitorEvent) -> Void
 
-    // Unchecked: every mutation of these properties returns before any call that could reenter the loop. The run-time checks of
-    // exclusive access took 5,000 instructions per change.
-    @exclusivity(unchecked) private var machine: MonitorMachine
-    @exclusivity(unchecked) private var messages: [NetlinkMessage] = []
-    @exclusivity(unchecked) private var upcoming: [MonitorMachine.Effect] = []
-    @exclusivity(unchecked) private var queries: [RouteQuery] = []
-    @exclusivity(unchecked) private var isPerforming = false
-    @exclusivity(unchecked) private var isRunning = true
+    private var machine: MonitorMachine
+    private var messages: [NetlinkMessage] = []
+    private var upcoming: [MonitorMachine.Effect] = []
+    private var queries: [RouteQuery] = []
+    private var isPerforming = false
+    private var isRunning = true
     private var now = Moment.now
     /// The number of times in this turn that events are still read before a refusal is accepted.
     private var refusalChecks = MonitorLoop.refusalLimit
@@ -148,6 +150,8 @@ final class MonitorLoop {
             }
             if let due = nextFileCheck, due <= now.monotonicNanoseconds { checkFiles() }
             for result in prober.expireLevels(on: loop, now: now) { feed(result) }
+            for result in datagramProber.advance(on: loop, now: now) { feed(result) }
+            for result in echoProber.advance(on: loop, now: now) { feed(result) }
             startWaiting()
             // Before the end of the turn, so that a probe whose deadline is reached receives the evidence of its lookup.
             deliver(names.tick(on: loop, now: now.monotonicNanoseconds))
@@ -201,6 +205,10 @@ final class MonitorLoop {
             if let (hop, reply) = hopSearcher.ready(ready, on: loop, now: now.monotonicNanoseconds) {
                 feed(.searchReply(hop, reply))
             }
+        case let token where DatagramProber.owns(token):
+            if let result = datagramProber.ready(ready, on: loop, now: now) { feed(result) }
+        case let token where EchoProber.owns(token):
+            for result in echoProber.ready(ready, on: loop, now: now) { feed(result) }
         default:
             if let result = prober.ready(ready, on: loop, now: now) { feed(result) }
         }
@@ -272,6 +280,8 @@ final class MonitorLoop {
                 feed(.targetAdded(other, endpoint, settings))
             case .lookup(let answer): deliver(names.libcAnswered(answer, on: loop, now: now.monotonicNanoseconds))
             case .report(let report): feed(.passiveReport(report))
+            case .heartbeat(let id, let report): feed(.heartbeat(id, report))
+            case .heartbeats(let body): body(machine.takeHeartbeats(at: now))
             case .snapshot(let body): body(machine.path.snapshot)
             case .inspect(let query, let body): body(inspect(query))
             case .state(let body): stateHandlers.append(body)
@@ -321,6 +331,8 @@ final class MonitorLoop {
         if let next = hostProber.deadline { due = min(due ?? next, next) }
         if let next = hopSearcher.deadline { due = min(due ?? next, next) }
         if let next = prober.levelDeadline { due = min(due ?? next, next) }
+        if let next = datagramProber.deadline { due = min(due ?? next, next) }
+        if let next = echoProber.deadline { due = min(due ?? next, next) }
         return due
     }
 
@@ -398,10 +410,11 @@ final class MonitorLoop {
         case .readCounters(let interface): feed(.counters(interface, kernel.counters(of: interface)))
         case .readEvidence(let link): feed(.evidence(link.index, evidence.read(link) ?? InterfaceEvidence()))
         case .resolve(let request): deliver(names.resolve(request, on: loop, now: now.monotonicNanoseconds))
-        case .connect(let attempt):
-            if let result = prober.start(attempt, on: loop, now: now) { feed(result) }
-            reportProbeLimit()
-        case .cancel(let id): prober.cancel(id, on: loop)
+        case .connect(let attempt): start(attempt)
+        case .cancel(let id):
+            prober.cancel(id, on: loop)
+            datagramProber.cancel(id, on: loop)
+            echoProber.cancel(id, on: loop)
         case .cancelLookup(let id): names.cancel(id)
         case .emit(let event):
             // Subscribers come first: a session reads the routes before tasks proceed with the published path.
@@ -413,6 +426,18 @@ final class MonitorLoop {
             sink(event)
             if case .ended = event { isRunning = false }
         case .changed: hasChanged = true
+        }
+    }
+
+    private func start(_ attempt: ProbeAttempt) {
+        switch attempt.plan?.plan.transport {
+        case .stream, nil:
+            if let result = prober.start(attempt, on: loop, now: now) { feed(result) }
+            reportProbeLimit()
+        case .datagrams(let plan):
+            if let result = datagramProber.start(attempt, plan, on: loop, now: now) { feed(result) }
+        case .echo(let burst):
+            if let result = echoProber.start(attempt, burst, on: loop, now: now) { feed(result) }
         }
     }
 
@@ -486,10 +511,13 @@ final class MonitorLoop {
             switch command {
             case .snapshot(let body): body(nil)
             case .inspect(_, let body): body(nil)
-            case .add, .remove, .replace, .lookup, .report, .subscribeToPath, .state, .stop: break
+            case .heartbeats(let body): body(machine.takeHeartbeats(at: now))
+            case .add, .remove, .replace, .lookup, .report, .heartbeat, .subscribeToPath, .state, .stop: break
             }
         }
         prober.closeAll()
+        datagramProber.closeAll()
+        echoProber.closeAll()
         hostProber.closeAll()
         hopSearcher.closeAll()
         names.stop(on: loop)

@@ -85,6 +85,14 @@ package final class MonitorSession: MonitorSource {
     /// Passes the outcome of a connection that another part of the program made to the targets with its endpoint.
     package func report(_ report: PassiveReport) { mailbox.post(.report(report)) }
 
+    /// Passes the report of a job to its target.
+    package func report(_ report: HeartbeatReport, of id: TargetID) { mailbox.post(.heartbeat(id, report)) }
+
+    /// Passes what is known of jobs since the last call to `body` on the monitor's thread. It is not called if the monitor has ended.
+    package func withHeartbeats(_ body: @escaping @Sendable ([HeartbeatMemories.Job: HeartbeatMemory]) -> Void) {
+        mailbox.post(.heartbeats(body))
+    }
+
     /// Passes a copy of the kernel's state to `body` on the monitor's thread; `nil` if the monitor has ended.
     package func withSnapshot(_ body: @escaping @Sendable (KernelSnapshot?) -> Void) {
         if !mailbox.post(.snapshot(body)) { body(nil) }

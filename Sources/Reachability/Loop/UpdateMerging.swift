@@ -1,7 +1,7 @@
 internal import EventLoop
 
 extension PathUpdate: Coalescing {
-    package func following(_ earlier: PathUpdate) -> PathUpdate {
+    package func merged(after earlier: PathUpdate) -> PathUpdate {
         PathUpdate(
             path: path, reasons: PathChangeReason.allCases.filter { reasons.contains($0) || earlier.reasons.contains($0) },
             isInitial: isInitial || earlier.isInitial, coalescedEventCount: coalescedEventCount + earlier.coalescedEventCount,
@@ -24,7 +24,7 @@ struct ServerBatch: Coalescing {
         return updates.values.sorted { ($0.moment, $0.endpoint.text) < ($1.moment, $1.endpoint.text) }
     }
 
-    func following(_ earlier: ServerBatch) -> ServerBatch {
+    func merged(after earlier: ServerBatch) -> ServerBatch {
         var batch = earlier
         batch.updates.merge(updates) { old, new in old.isInitial ? new.asInitial() : new }
         return batch
@@ -58,7 +58,7 @@ struct IncidentBatch: Coalescing {
     /// The incidents in the order of their last changes.
     var ordered: [Incident] { incidents.values.sorted { ($0.moment, $0.began, $0.id) < ($1.moment, $1.began, $1.id) } }
 
-    func following(_ earlier: IncidentBatch) -> IncidentBatch {
+    func merged(after earlier: IncidentBatch) -> IncidentBatch {
         var batch = earlier
         batch.incidents.merge(incidents) { $1 }
         batch.finished += finished

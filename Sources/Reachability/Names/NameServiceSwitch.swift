@@ -19,6 +19,9 @@ struct NameServiceSwitch: Hashable, Sendable {
     /// The services of a machine without the file or the line.
     init() { self.init(services: ["files", "dns"], hasActions: false) }
 
+    /// Name servers alone.
+    static let onlyDNS = NameServiceSwitch(services: ["dns"], hasActions: false)
+
     private init(services: [String], hasActions: Bool) {
         self.services = services
         self.hasActions = hasActions

@@ -260,7 +260,7 @@ package struct NameTable: Sendable {
         if lookup.fallback != nil { return true }
         let earliest = lookup.requests.map(\.deadline).min() ?? .max
         let due = min(now.addingSaturated(Self.refreshPatience), now + max(0, earliest - now) / 2)
-        guard let fallback = CachedAnswer(entries, due: due), refreshes.take(now: now) else { return false }
+        guard let fallback = CachedAnswer(entries, due: due), refreshes.consume(now: now) else { return false }
         lookup.refresh(fallback, now: now)
         timers.add(.fallback(key), at: due)
         return true

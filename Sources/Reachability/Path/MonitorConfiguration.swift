@@ -20,6 +20,8 @@ package struct MonitorConfiguration: Hashable, Sendable {
     package var publishesMembers = false
     /// Incidents of an earlier process, which continue. Recordings do not have this setting.
     package var openIncidents: [OpenIncident] = []
+    /// What an earlier process remembers of jobs that report in. Recordings do not have this setting.
+    package var heartbeats = HeartbeatMemories()
 
     package init(
         namespace: NetworkNamespace? = nil, selection: Selection = .any, families: Set<IPAddress.Family> = [.v4, .v6]

@@ -175,6 +175,13 @@ package enum RouteRefusal: Hashable, Sendable {
     }
 }
 
+/// Returns why an address cannot be a source, by its entries on all interfaces; `nil` if it can.
+func sourceFault(of entries: [Address]) -> AddressFault? {
+    if entries.contains(where: \.isUsable) { return nil }
+    if entries.contains(where: { $0.flags.contains(.duplicate) }) { return .duplicate }
+    return entries.isEmpty ? .missing : .tentative
+}
+
 /// Returns why none of an interface's addresses can be a source; `nil` if one can. Link-local IPv6 addresses do not count.
 func addressFault(of addresses: [Address]) -> AddressFault? {
     let global = addresses.filter { !($0.address.family == .v6 && $0.address.isLinkLocal) }

@@ -150,13 +150,14 @@ struct DNSChannel: ~Copyable {
         return nil
     }
 
-    /// Handles a ready descriptor. Tokens of closed sockets are ignored.
-    mutating func ready(_ ready: EventLoop.Ready) {
-        guard let descriptor = sockets.descriptor(of: ready.token) else { return }
+    /// Handles a ready descriptor. - Returns: whether it is one of the channel: tokens of closed sockets and of other channels are ignored.
+    mutating func ready(_ ready: EventLoop.Ready) -> Bool {
+        guard let descriptor = sockets.descriptor(of: ready.token) else { return false }
         sockets.beginCall()
         // An error is reported by reading.
         ares_process_fd(
             handle, ready.isReadable || ready.isBroken ? descriptor : -1, ready.isWritable ? descriptor : -1)
+        return true
     }
 
     /// Handles the timeouts that are due.

@@ -38,8 +38,6 @@ final class DNSSockets {
     static let headerSize = 12
     /// The response code SERVFAIL, after which c-ares asks the next server.
     private static let serverFailure: UInt8 = 2
-    /// The port of DNS.
-    private static let port: UInt16 = 53
     /// A port that name servers do not use: discard (RFC 863).
     private static let otherPort: UInt16 = 9
     /// The receive buffer. A socket receives the answers to all questions to one server.
@@ -164,7 +162,7 @@ final class DNSSockets {
         else { return Self.fail(EINVAL) }
         sockets[descriptor]?.server = server
         // c-ares knows no zones.
-        guard Self.connect(descriptor, to: server.address, port: Self.port) != 0 else {
+        guard Self.connect(descriptor, to: server.address, port: server.address.port) != 0 else {
             server.failure = nil
             return 0
         }

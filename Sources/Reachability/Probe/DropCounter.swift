@@ -35,7 +35,7 @@ struct DropCounter: ~Copyable {
     init?(_ query: HostQuery, size: Int) {
         guard let port = query.port, let before = PacketCounters.read(query.host.address.family) else { return nil }
         let address = query.host.address
-        let destination = HopSearch.Destination(address, port: port)
+        let destination = HopSearch.Destination(address, port: port, selector: query.selector)
         let zone = address.isLinkLocal ? query.host.interface : 0
         var opened: [Int32] = []
         for _ in 0..<size {

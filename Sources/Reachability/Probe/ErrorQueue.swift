@@ -19,23 +19,38 @@ enum ErrorQueue {
     static func report(of socket: Int32) -> (errno: Int32, reporter: ProbeResult.Reporter)? {
         var found: (Int32, ProbeResult.Reporter)?
         for _ in 0..<recordsRead {
-            var record = netwatch_socket_error()
-            guard netwatch_read_error_queue(socket, &record) == 1 else { break }
-            let isICMP = record.origin == UInt8(SO_EE_ORIGIN_ICMP) || record.origin == UInt8(SO_EE_ORIGIN_ICMP6)
-            guard isICMP || found == nil else { continue }
-            let bytes = withUnsafeBytes(of: record.offender) { Array($0) }
-            let offender: IPAddress? =
-                switch Int32(record.offender_family) {
-                case AF_INET: IPAddress(bytes: bytes.prefix(4))
-                case AF_INET6: IPAddress(bytes: bytes)
-                default: nil
-                }
-            found = (
-                Int32(clamping: record.error),
-                ProbeResult.Reporter(origin: record.origin, type: record.type, code: record.code, offender: offender)
-            )
-            if isICMP { break }
+            guard let record = next(of: socket) else { break }
+            guard record.isICMP || found == nil else { continue }
+            found = (record.errno, record.reporter)
+            if record.isICMP { break }
         }
         return found
+    }
+
+    /// An error of the queue.
+    struct Record {
+        let errno: Int32
+        let reporter: ProbeResult.Reporter
+        /// The first eight bytes behind the IP header of the packet that the error concerns.
+        let head: [UInt8]
+
+        var isICMP: Bool { reporter.origin == UInt8(SO_EE_ORIGIN_ICMP) || reporter.origin == UInt8(SO_EE_ORIGIN_ICMP6) }
+    }
+
+    /// Returns the next error of the queue; `nil` if it is empty.
+    static func next(of socket: Int32) -> Record? {
+        var record = netwatch_socket_error()
+        guard netwatch_read_error_queue(socket, &record) == 1 else { return nil }
+        let bytes = withUnsafeBytes(of: record.offender) { Array($0) }
+        let offender: IPAddress? =
+            switch Int32(record.offender_family) {
+            case AF_INET: IPAddress(bytes: bytes.prefix(4))
+            case AF_INET6: IPAddress(bytes: bytes)
+            default: nil
+            }
+        return Record(
+            errno: Int32(clamping: record.error),
+            reporter: ProbeResult.Reporter(origin: record.origin, type: record.type, code: record.code, offender: offender),
+            head: withUnsafeBytes(of: record.head) { Array($0) })
     }
 }

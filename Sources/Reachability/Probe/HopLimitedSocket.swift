@@ -42,6 +42,7 @@ enum HopLimitedSocket {
             isReady = SocketOptions.bind(descriptor, to: interface) == nil
         }
         if index != 0 { SocketOptions.bind(descriptor, toIndex: index) }
+        isReady = isReady && SocketOptions.apply(destination.selector, to: descriptor, zone: zone != 0 ? zone : index) == nil
         guard isReady else {
             close(descriptor)
             return nil

@@ -90,6 +90,11 @@ struct HostProber: ~Copyable {
         if query.isBound { SocketOptions.bind(socket, toIndex: query.host.interface) }
         let address = query.host.address
         let zone = address.isLinkLocal ? query.host.interface : 0
+        if let refusal = SocketOptions.apply(query.selector, to: socket, zone: query.host.interface) {
+            Glibc.close(socket)
+            // EPERM is the answer of a packet filter.
+            return HostReply(.refused, errno: refusal.errno == EPERM ? EACCES : refusal.errno)
+        }
         let port = query.host.interface == Self.loopback ? Self.ownPort : Self.port
         guard SocketAddress(address, port: port, zone: zone).connect(socket) == 0, send(socket, "", 1, 0) >= 0 else {
             return refusal(socket)
@@ -114,7 +119,7 @@ struct HostProber: ~Copyable {
     /// Opens the connection, whose token is the one after that of the datagrams.
     private func connect(_ query: HostQuery, on loop: borrowing EventLoop) -> Int32? {
         let address = query.host.address
-        let destination = HopSearch.Destination(address, port: Self.port)
+        let destination = HopSearch.Destination(address, port: Self.port, selector: query.selector)
         guard
             let descriptor = HopLimitedSocket.open(
                 destination, zone: address.isLinkLocal ? query.host.interface : 0,

@@ -1,4 +1,5 @@
 internal import CLinux
+internal import EventLoop
 internal import Glibc
 
 /// The options that the sockets of probes share (socket(7)).
@@ -16,6 +17,30 @@ enum SocketOptions {
     static func bind(_ socket: Int32, toIndex interface: UInt32) {
         var index = Int32(bitPattern: interface)
         setsockopt(socket, SOL_SOCKET, 62, &index, socklen_t(MemoryLayout<Int32>.size))
+    }
+
+    /// A call for a socket that failed.
+    struct Refusal: Hashable {
+        let call: String
+        let errno: Int32
+    }
+
+    /// Gives the packets of a socket their mark and their source address, before it is connected. - Parameter zone: the interface of the route, which a
+    /// link-local source address needs. - Returns: the call that failed; `nil` on success.
+    static func apply(_ selector: RouteSelector?, to socket: Int32, zone: UInt32 = 0) -> Refusal? {
+        guard let selector else { return nil }
+        var mark = selector.mark
+        if mark != 0, setsockopt(socket, SOL_SOCKET, SO_MARK, &mark, socklen_t(MemoryLayout<UInt32>.size)) != 0 {
+            return Refusal(call: ProbeResult.markOption, errno: errno)
+        }
+        guard let source = selector.source else { return nil }
+        // The port is chosen by connect(2), so that connections to different servers may have the same one (ip(7)). Other sockets refuse the option.
+        var on: Int32 = 1
+        setsockopt(socket, Int32(IPPROTO_IP), IP_BIND_ADDRESS_NO_PORT, &on, socklen_t(MemoryLayout<Int32>.size))
+        guard SocketAddress(source, port: 0, zone: source.isLinkLocal ? zone : 0).bind(socket) == 0 else {
+            return Refusal(call: ProbeResult.bind, errno: errno)
+        }
+        return nil
     }
 
     /// Closes a connection by FIN again, as TCP does by default.

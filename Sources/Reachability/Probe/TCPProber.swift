@@ -42,13 +42,13 @@ package struct TCPProber: ~Copyable {
 
     /// The levels of a connection that is established.
     private struct Levels {
-        let run: LevelRun
+        let run: any StreamRun
         /// The result of the connection.
         let connected: ProbeResult
         /// The bytes that the socket has not accepted yet.
         var output: [UInt8] = []
         var isWriting = false
-        /// Whether the connection of a redirect is not established yet.
+        /// Whether the next connection is not established yet.
         var isConnecting = false
         /// Whether the TLS handshake waits for the end of others.
         var isWaiting = false
@@ -203,9 +203,9 @@ package struct TCPProber: ~Copyable {
         let socket = Glibc.socket(family, kind, Int32(IPPROTO_TCP))
         guard socket >= 0 else { return .failure(OpenError(errno: errno, call: "socket")) }
 
-        if let number = prepare(socket, for: attempt) {
+        if let refusal = prepare(socket, for: attempt) {
             close(socket)
-            return .failure(OpenError(errno: number, call: "setsockopt"))
+            return .failure(OpenError(errno: refusal.errno, call: refusal.call))
         }
         if connect(socket, to: attempt) != 0, errno != EINPROGRESS, errno != EINTR {
             let number = errno
@@ -242,7 +242,7 @@ package struct TCPProber: ~Copyable {
             }
             return nil
         }
-        if result.errno == 0, let plan = connection.attempt.plan?.value {
+        if result.errno == 0, let plan = connection.attempt.plan?.stream {
             return beginLevels(slot, plan, result, on: loop, now: now)
         }
         finish(slot)
@@ -282,14 +282,17 @@ package struct TCPProber: ~Copyable {
 
     // MARK: Sockets
 
-    /// Sets the socket's options. Returns the errno of a required option that failed; `nil` on success.
-    private func prepare(_ socket: Int32, for attempt: ProbeAttempt) -> Int32? {
+    /// Sets the socket's options. Returns the call for a required option that failed; `nil` on success.
+    private func prepare(_ socket: Int32, for attempt: ProbeAttempt) -> SocketOptions.Refusal? {
         // The following three options improve a probe, but are not required.
         set(socket, Int32(IPPROTO_TCP), TCP_QUICKACK, 0 as Int32)
         SocketOptions.closeByReset(socket)
         ErrorQueue.enable(on: socket, attempt.address.family)
         if attempt.hasSmallSegments { set(socket, Int32(IPPROTO_TCP), TCP_MAXSEG, Self.smallSegment) }
-        return attempt.interface.flatMap { SocketOptions.bind(socket, to: $0) }
+        if let number = attempt.interface.flatMap({ SocketOptions.bind(socket, to: $0) }) {
+            return SocketOptions.Refusal(call: "setsockopt", errno: number)
+        }
+        return SocketOptions.apply(attempt.selector, to: socket, zone: attempt.sourceZone)
     }
 
     /// The size of segments that every IPv4 network carries (RFC 1122 section 4.2.2.6).
@@ -364,7 +367,7 @@ package struct TCPProber: ~Copyable {
         ProbeResult(id: id, errno: number, call: call, reporter: reporter)
     }
 
-    // MARK: TLS handshakes and HTTP exchanges
+    // MARK: Conversations
 
     /// The time at which ``expireLevels(on:now:)`` has something to do; `nil` for never.
     var levelDeadline: Int64? { earliestLevelEnd == .max ? nil : earliestLevelEnd }
@@ -373,11 +376,11 @@ package struct TCPProber: ~Copyable {
     ///
     /// - Returns: the result of the connection, or that of the levels if they have already failed.
     private mutating func beginLevels(
-        _ slot: Int, _ plan: LevelPlan, _ connected: ProbeResult, on loop: borrowing EventLoop, now: Moment
+        _ slot: Int, _ plan: any StreamPlan, _ connected: ProbeResult, on loop: borrowing EventLoop, now: Moment
     ) -> ProbeResult? {
         guard let attempt = slots[slot]?.attempt else { return nil }
-        let run = LevelRun(plan, deadline: attempt.deadline)
-        keep(run.context)
+        let run = plan.makeRun(deadline: attempt.deadline)
+        if let context = run.context { keep(context) }
         slots[slot]?.levels = Levels(run: run, connected: connected)
         levelSlots.insert(slot)
         return beginRun(slot, on: loop, now: now) ?? connected
@@ -439,7 +442,7 @@ package struct TCPProber: ~Copyable {
         _ slot: Int, _ ready: EventLoop.Ready, on loop: borrowing EventLoop, now: Moment
     ) -> ProbeResult? {
         guard let connection = slots[slot], let run = connection.levels?.run else { return nil }
-        if connection.levels?.isConnecting == true { return continueRedirect(slot, on: loop, now: now) }
+        if connection.levels?.isConnecting == true { return reconnected(slot, on: loop, now: now) }
         let time = now.monotonicNanoseconds
         // Messages of routers about a connection do not end it, but epoll reports them until they are read.
         if ready.isBroken { for _ in 0..<Self.errorLimit where ErrorQueue.report(of: connection.socket) == nil { break } }
@@ -459,16 +462,18 @@ package struct TCPProber: ~Copyable {
                 }
             }
         }
-        if run.redirection != nil { return followRedirect(slot, on: loop, now: now) }
+        if let port = run.nextPort(after: connection.attempt.port) { return reconnect(slot, to: port, on: loop, now: now) }
         if let failure = flush(slot, on: loop, now: now) { return failure }
         return run.hasEnded ? end(slot, on: loop) : nil
     }
 
-    /// Opens another connection to the same address, at the port of the redirect.
-    private mutating func followRedirect(_ slot: Int, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
-        guard let connection = slots[slot], let run = connection.levels?.run, let url = run.redirection else { return nil }
+    /// Opens another connection to the same address, as a redirect within the host needs it.
+    private mutating func reconnect(
+        _ slot: Int, to port: UInt16, on loop: borrowing EventLoop, now: Moment
+    ) -> ProbeResult? {
+        guard let connection = slots[slot], let run = connection.levels?.run else { return nil }
         var attempt = connection.attempt
-        if !run.usesProxy { attempt.port = url.endpoint.port }
+        attempt.port = port
         loop.remove(connection.socket)
         close(connection.socket)
         let token = makeToken(slot)
@@ -488,7 +493,7 @@ package struct TCPProber: ~Copyable {
         }
     }
 
-    private mutating func continueRedirect(_ slot: Int, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
+    private mutating func reconnected(_ slot: Int, on loop: borrowing EventLoop, now: Moment) -> ProbeResult? {
         guard let connection = slots[slot], let run = connection.levels?.run else { return nil }
         guard let result = outcome(of: connection, now: now) else {
             do { try loop.change(connection.socket, interest: .writeOnce, token: connection.token) } catch {

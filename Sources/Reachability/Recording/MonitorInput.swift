@@ -28,6 +28,8 @@ package enum MonitorInput: Hashable, Sendable {
     case counters(UInt32, LinkCounters?)
     /// The outcome of a connection that another part of the program made.
     case passiveReport(PassiveReport)
+    /// A job has reported.
+    indirect case heartbeat(TargetID, HeartbeatReport)
     /// The number of probes that the process's descriptors allow at the same time.
     case probeLimit(Int)
     case resumed(nanosecondsAsleep: Int64)
@@ -61,6 +63,7 @@ extension MonitorInput {
         case .searchReply(let hop, let reply): .searchReply(hop, reply)
         case .counters(let interface, let counters): .counters(interface, counters)
         case .passiveReport(let report): .passiveReport(report)
+        case .heartbeat(let id, let report): .heartbeat(id, report)
         case .probeLimit(let limit): .probeLimit(limit)
         case .resumed(let asleep): .path(.resumed(nanosecondsAsleep: asleep))
         case .namespaceGone: .path(.namespaceGone)

@@ -15,8 +15,8 @@ package struct RecordedInput: Hashable, Sendable {
 extension RecordedInput: Codable {
     private enum Keys: String, CodingKey {
         case t, w, input, bytes, seed, polling, errno, destination, interface, evidence, resolver, lookup, probe, asleep, limit
-        case reply, bound, counters
-        case target, by, endpoint, settings, address, port, all, report
+        case reply, bound, counters, source, mark
+        case target, by, endpoint, scheme, settings, address, port, all, report
     }
 
     /// An input of a kind that this version does not know.
@@ -37,6 +37,12 @@ extension RecordedInput: Codable {
             }
             return [UInt8](data)
         }
+        // Queries without a source address and a mark, and recordings of earlier versions, have neither.
+        func selector() throws -> RouteSelector? {
+            RouteSelector(
+                source: try line.decodeIfPresent(IPAddress.self, forKey: .source),
+                mark: try line.decodeIfPresent(UInt32.self, forKey: .mark) ?? 0)
+        }
         let kind = try line.decode(String.self, forKey: .input)
         switch kind {
         case "began":
@@ -52,6 +58,7 @@ extension RecordedInput: Codable {
                 try line.decode(IPAddress.self, forKey: .destination),
                 interface: try line.decode(UInt32.self, forKey: .interface),
                 port: try line.decodeIfPresent(UInt16.self, forKey: .port) ?? 0,
+                selector: try selector(),
                 showsAll: try line.decodeIfPresent(Bool.self, forKey: .all) ?? false
             )
             input = .routeReply(query, try bytes())
@@ -75,7 +82,7 @@ extension RecordedInput: Codable {
                 address: try line.decode(IPAddress.self, forKey: .address)
             )
             input = .hostReply(
-                HostQuery(key, isBound: try line.decode(Bool.self, forKey: .bound)),
+                HostQuery(key, isBound: try line.decode(Bool.self, forKey: .bound), selector: try selector()),
                 try line.decode(HostReply.self, forKey: .reply))
         case "search-reply":
             let key = Neighbor.Key(
@@ -89,13 +96,19 @@ extension RecordedInput: Codable {
         case "passive-report":
             let endpoint = try Endpoint(line.decode(String.self, forKey: .endpoint))
             input = .passiveReport(PassiveReport(endpoint, try line.decode(RecordedReport.self, forKey: .report).outcome))
+        case "heartbeat":
+            input = .heartbeat(
+                TargetID(try line.decode(Int.self, forKey: .target)),
+                try line.decode(RecordedHeartbeat.self, forKey: .report).report)
         case "probe-limit": input = .probeLimit(try line.decode(Int.self, forKey: .limit))
         case "resumed": input = .resumed(nanosecondsAsleep: try line.decode(Int64.self, forKey: .asleep))
         case "namespace-gone": input = .namespaceGone
         case "poll-due": input = .pollDue
         case "target-added":
+            let endpoint = try Endpoint(line.decode(String.self, forKey: .endpoint))
+            let scheme = try line.decodeIfPresent(String.self, forKey: .scheme).flatMap(Endpoint.Scheme.init)
             input = .targetAdded(
-                TargetID(try line.decode(Int.self, forKey: .target)), try Endpoint(line.decode(String.self, forKey: .endpoint)),
+                TargetID(try line.decode(Int.self, forKey: .target)), scheme.map { endpoint.with($0) } ?? endpoint,
                 try line.decode(RecordedSettings.self, forKey: .settings).settings
             )
         case "target-removed": input = .targetRemoved(TargetID(try line.decode(Int.self, forKey: .target)))
@@ -117,6 +130,10 @@ extension RecordedInput: Codable {
             try line.encode(kind, forKey: .input)
             if let bytes { try line.encode(Data(bytes).base64EncodedString(), forKey: .bytes) }
         }
+        func put(_ selector: RouteSelector?) throws {
+            try line.encodeIfPresent(selector?.source, forKey: .source)
+            if let mark = selector?.mark, mark != 0 { try line.encode(mark, forKey: .mark) }
+        }
         switch input {
         case .began(let seed, let isPolling):
             try put("began")
@@ -133,6 +150,7 @@ extension RecordedInput: Codable {
             try line.encode(query.destination, forKey: .destination)
             try line.encode(query.interface, forKey: .interface)
             if query.port != 0 { try line.encode(query.port, forKey: .port) }
+            try put(query.selector)
             if query.showsAll { try line.encode(true, forKey: .all) }
         case .neighborReply(let key, let bytes):
             try put("neighbor-reply", bytes)
@@ -156,6 +174,7 @@ extension RecordedInput: Codable {
             try line.encode(query.host.interface, forKey: .interface)
             try line.encode(query.host.address, forKey: .address)
             try line.encode(query.isBound, forKey: .bound)
+            try put(query.selector)
             try line.encode(reply, forKey: .reply)
         case .searchReply(let hop, let reply):
             try put("search-reply")
@@ -170,6 +189,10 @@ extension RecordedInput: Codable {
             try put("passive-report")
             try line.encode(report.endpoint.text, forKey: .endpoint)
             try line.encode(RecordedReport(report.outcome), forKey: .report)
+        case .heartbeat(let id, let report):
+            try put("heartbeat")
+            try line.encode(id.number, forKey: .target)
+            try line.encode(RecordedHeartbeat(report), forKey: .report)
         case .probeLimit(let limit):
             try put("probe-limit")
             try line.encode(limit, forKey: .limit)
@@ -182,6 +205,10 @@ extension RecordedInput: Codable {
             try put("target-added")
             try line.encode(id.number, forKey: .target)
             try line.encode(endpoint.text, forKey: .endpoint)
+            // The text of a target whose settings have a dialogue says nothing of it.
+            if (try? Endpoint(endpoint.text).scheme) != endpoint.scheme {
+                try line.encode(endpoint.scheme.rawValue, forKey: .scheme)
+            }
             try line.encode(RecordedSettings(settings), forKey: .settings)
         case .targetRemoved(let id):
             try put("target-removed")
@@ -196,13 +223,17 @@ extension RecordedInput: Codable {
 }
 
 /// Probe settings with their durations in nanoseconds.
-private struct RecordedSettings: Codable {
+struct RecordedSettings: Codable {
     var interval, timeout: Int64
     var failAfter, recoverAfter: Int
     /// `nil` in recordings of earlier versions, in which each failure opened an incident at once. Without the key, 0.
     var openAfter, closeAfter: Int64?
     var families: [UInt8]
     var interface: String?
+    /// Omitted without a value, as in recordings of earlier versions.
+    var sourceAddress: IPAddress?
+    var mark: UInt32?
+    var resolver: NameServerAddress?
     /// `nil` in recordings of earlier versions, which had no limits.
     var quality: Quality?
     /// Omitted if false.
@@ -214,26 +245,10 @@ private struct RecordedSettings: Codable {
     /// `nil` in recordings of earlier versions, in which metered interfaces were like others.
     var metered: Metered?
 
-    /// The settings of TLS and HTTP that the verdict needs. Credentials and the request are not recorded. Omitted for targets without
-    /// these levels, and in recordings of earlier versions.
-    struct Levels: Codable {
-        var serverName: String?
-        var insecure: Bool
-        var certificateDays: Int
-        var host: String?
-        var method: String
-        var redirects: Bool
-        var statuses: String?
-        var versions: [String]
-        var declared: Bool
-        /// Omitted if false.
-        var canary: Bool?
-        /// The proxy's URL with `***` in place of credentials, and the list of hosts without it; omitted without a proxy.
-        var proxy: String?
-        var proxyExceptions: String?
-    }
-
-    var levels: Levels?
+    /// The settings of the target's kind of probe, by their names. Omitted for default settings, and in recordings of earlier versions.
+    private var kinds: RecordedKinds?
+    /// The settings of TLS and HTTP in recordings of earlier versions, beside each other.
+    private var levels: EarlierLevels?
 
     struct Metered: Codable {
         var factor: Int
@@ -249,8 +264,9 @@ private struct RecordedSettings: Codable {
     }
 
     private enum CodingKeys: String, CodingKey {
-        case interval, initialInterval, timeout, failAfter, recoverAfter, openAfter, closeAfter, families, interface, quality,
-            metered, levels, countsConfirmations
+        case interval, initialInterval, timeout, failAfter, recoverAfter, openAfter, closeAfter, families, interface,
+            sourceAddress, mark, resolver,
+            quality, metered, kinds, levels, countsConfirmations
         case isScheduledOnly = "scheduledOnly"
     }
 
@@ -263,6 +279,9 @@ private struct RecordedSettings: Codable {
         closeAfter = settings.closeAfter == .zero ? nil : settings.closeAfter.saturatingNanoseconds
         families = settings.families.map(\.rawValue).sorted()
         interface = settings.interface
+        sourceAddress = settings.sourceAddress
+        mark = settings.mark == 0 ? nil : settings.mark
+        resolver = settings.resolver
         let limits = settings.quality
         quality = Quality(
             loss: limits.loss, rtt: limits.roundTrip?.saturatingNanoseconds, jitter: limits.jitter?.saturatingNanoseconds,
@@ -271,14 +290,7 @@ private struct RecordedSettings: Codable {
         countsConfirmations = settings.countsConfirmations
         initialInterval = settings.initialInterval?.saturatingNanoseconds
         metered = Metered(factor: settings.metered.intervalFactor, bytesPerDay: settings.metered.bytesPerDay)
-        guard settings.tls != TLSProbeSettings() || settings.http != HTTPProbeSettings() else { return }
-        levels = Levels(
-            serverName: settings.tls.serverName, insecure: settings.tls.isInsecure,
-            certificateDays: settings.tls.certificateDays, host: settings.http.host, method: settings.http.method,
-            redirects: settings.http.followsRedirects, statuses: settings.http.statuses,
-            versions: settings.http.versions.sorted(), declared: settings.http.expectation.isDeclared,
-            canary: settings.http.isCanary ? true : nil, proxy: settings.http.proxy.map(\.recordedURL),
-            proxyExceptions: settings.http.proxy?.exceptionList)
+        if !settings.ofKinds.isEmpty { kinds = RecordedKinds(values: settings.ofKinds) }
     }
 
     var settings: ProbeSettings {
@@ -289,24 +301,66 @@ private struct RecordedSettings: Codable {
             metered: MeteredLimits(intervalFactor: metered?.factor ?? 1, bytesPerDay: metered?.bytesPerDay),
             openAfter: .nanoseconds(openAfter ?? 0), closeAfter: .nanoseconds(closeAfter ?? 0)
         )
+        if let sourceAddress { settings.sourceAddress = sourceAddress }
+        if let mark { settings.mark = mark }
+        if let resolver { settings.resolver = resolver }
         settings.isScheduledOnly = isScheduledOnly ?? false
         settings.countsConfirmations = countsConfirmations ?? true
         settings.initialInterval = initialInterval.map { .nanoseconds($0) }
-        if let levels {
-            settings.tls.serverName = levels.serverName
-            settings.tls.isInsecure = levels.insecure
-            settings.tls.certificateDays = levels.certificateDays
-            settings.http.method = levels.method
-            settings.http.host = levels.host
-            settings.http.followsRedirects = levels.redirects
-            settings.http.statuses = levels.statuses
-            settings.http.versions = Set(levels.versions)
-            settings.http.hasFurtherRules = levels.declared
-            settings.http.isCanary = levels.canary ?? false
-            try? settings.http.setProxy(levels.proxy, except: levels.proxyExceptions ?? "")
-        }
+        for value in (kinds?.values ?? []) + (levels?.values ?? []) { settings.adopt(value) }
         return settings
     }
+}
+
+extension ProbeSettings {
+    fileprivate mutating func adopt<Settings: KindSettings>(_ value: Settings) { self[kind: Settings.self] = value }
+}
+
+/// The settings of kinds of probes, each under its name.
+private struct RecordedKinds: Codable {
+    private struct Name: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+        init(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { nil }
+    }
+
+    let values: [any KindSettings]
+
+    init(values: [any KindSettings]) { self.values = values }
+
+    init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: Name.self)
+        var values: [any KindSettings] = []
+        func read<Settings: KindSettings>(_: Settings.Type) throws {
+            let recorded = try container.decodeIfPresent(Settings.Recorded.self, forKey: Name(stringValue: Settings.name))
+            if let recorded { values.append(Settings(recorded)) }
+        }
+        for type in ProbeKinds.all.flatMap(\.settings) { try read(type) }
+        self.values = values
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: Name.self)
+        func write<Settings: KindSettings>(_ settings: Settings) throws {
+            try container.encode(settings.recorded, forKey: Name(stringValue: Settings.name))
+        }
+        for settings in values { try write(settings) }
+    }
+}
+
+/// The settings of TLS and HTTP that earlier versions have recorded in one map.
+private struct EarlierLevels: Codable {
+    let values: [any KindSettings]
+
+    init(from decoder: any Decoder) throws {
+        func read<Settings: KindSettings>(_: Settings.Type) throws -> any KindSettings {
+            Settings(try Settings.Recorded(from: decoder))
+        }
+        values = try [read(TLSProbeSettings.self), read(HTTPProbeSettings.self)]
+    }
+
+    func encode(to encoder: any Encoder) throws {}
 }
 
 extension RecordedSettings.Quality {
@@ -314,6 +368,29 @@ extension RecordedSettings.Quality {
         QualityLimits(
             loss: loss, roundTrip: rtt.map { .nanoseconds($0) }, responseTime: response.map { .nanoseconds($0) },
             jitter: jitter.map { .nanoseconds($0) }, window: window)
+    }
+}
+
+/// The report of a job.
+private struct RecordedHeartbeat: Codable {
+    /// `started`, `succeeded` or `failed`.
+    var kind: String
+    var code: Int32?
+    var text: String?
+    var time: Int64?
+
+    init(_ report: HeartbeatReport) {
+        switch report.kind {
+        case .started: kind = "started"
+        case .succeeded: kind = "succeeded"
+        case .failed(let code): (kind, self.code) = ("failed", code)
+        }
+        (text, time) = (report.text.isEmpty ? nil : report.text, report.time)
+    }
+
+    var report: HeartbeatReport {
+        let kinds: [String: HeartbeatReport.Kind] = ["started": .started, "succeeded": .succeeded]
+        return HeartbeatReport(kinds[kind] ?? .failed(code: code), text: text ?? "", time: time)
     }
 }
 

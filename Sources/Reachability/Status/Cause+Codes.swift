@@ -1,6 +1,4 @@
 extension Cause.Code {
-    private init(_ name: String) { rawValue = name }
-
     // MARK: link
 
     /// The interface is switched off by an administrator (no `IFF_UP`).
@@ -107,48 +105,6 @@ extension Cause.Code {
     public static let response = Cause.Code("response")
     /// The round trip varies more than the limit allows.
     public static let jitter = Cause.Code("jitter")
-
-    // MARK: tls
-
-    /// The TLS handshake does not finish before the deadline. The server has sent a part of it.
-    public static let handshakeTimeout = Cause.Code("handshake-timeout")
-    /// The server accepts the connection and does not answer the client's hello before the deadline.
-    public static let handshakeStalled = Cause.Code("handshake-stalled")
-    /// The certificate is no longer valid.
-    public static let certificateExpired = Cause.Code("certificate-expired")
-    /// The certificate is not valid yet.
-    public static let certificateNotYetValid = Cause.Code("certificate-not-yet-valid")
-    /// No trusted authority signed the certificate, or a pin does not match.
-    public static let certificateUntrusted = Cause.Code("certificate-untrusted")
-    /// The certificate does not contain the server's name.
-    public static let hostnameMismatch = Cause.Code("hostname-mismatch")
-    /// The certificate is revoked.
-    public static let certificateRevoked = Cause.Code("certificate-revoked")
-    /// The two sides have no TLS version or cipher in common, or the server does not speak TLS.
-    public static let protocolMismatch = Cause.Code("protocol-mismatch")
-    /// The certificate expires within the configured number of days. The server is `degraded`.
-    public static let certificateExpiring = Cause.Code("certificate-expiring")
-    /// The server ends the handshake with an alert, by closing the connection, or with a reset.
-    public static let handshakeRefused = Cause.Code("handshake-refused")
-    /// The server requires a client certificate, or rejects the one it received.
-    public static let clientCertificateRequired = Cause.Code("client-certificate-required")
-
-    /// The server makes the client compute more than an honest server does: long chains, large keys, large groups. The client ends the
-    /// handshake, and probes the server at most once a minute.
-    public static let excessiveCost = Cause.Code("excessive-cost")
-
-    // MARK: http
-
-    /// The response's status code is not one of the expected codes.
-    public static let status = Cause.Code("status")
-    /// A captive portal answers instead of the server (RFC 8910).
-    public static let captivePortal = Cause.Code("captive-portal")
-    /// The response is not valid HTTP, or is not acceptable.
-    public static let invalidResponse = Cause.Code("invalid-response")
-    /// The response's body does not match the expectation.
-    public static let unexpectedBody = Cause.Code("unexpected-body")
-    /// A header field is missing or does not match the expectation.
-    public static let unexpectedHeader = Cause.Code("unexpected-header")
 
     // MARK: local
 

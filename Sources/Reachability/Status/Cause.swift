@@ -2,7 +2,7 @@
 /// evidence.
 public struct Cause: Hashable, Sendable {
     /// A layer of the network, ordered from this machine outwards. Later versions may add layers.
-    public struct Layer: RawRepresentable, Hashable, Sendable, CaseIterable, CustomStringConvertible {
+    public struct Layer: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The layer's name in records: `link`, `route`, ….
         public let rawValue: String
 
@@ -12,7 +12,7 @@ public struct Cause: Hashable, Sendable {
         /// Creates a layer from its name in records. Unknown names are allowed.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        private init(_ name: String) { rawValue = name }
+        init(_ name: String) { rawValue = name }
 
         /// The interface itself: switched off, without carrier, or removed.
         public static let link = Layer("link")
@@ -32,21 +32,12 @@ public struct Cause: Hashable, Sendable {
         public static let tcp = Layer("tcp")
         /// The quality of a working connection: its loss, latency, response time or jitter.
         public static let quality = Layer("quality")
-        /// The TLS handshake.
-        public static let tls = Layer("tls")
-        /// The HTTP exchange.
-        public static let http = Layer("http")
         /// The limits and files of this process.
         public static let local = Layer("local")
-
-        /// The layers that this version knows, ordered from this machine outwards.
-        public static let allCases: [Layer] = [
-            .link, .address, .route, .neighbor, .dns, .firewall, .network, .tcp, .quality, .tls, .http, .local,
-        ]
     }
 
     /// The failure within a layer. Later versions may add codes.
-    public struct Code: RawRepresentable, Hashable, Sendable, CaseIterable, CustomStringConvertible {
+    public struct Code: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         /// The code's name in records: `no-carrier`, `refused`, ….
         public let rawValue: String
 
@@ -56,46 +47,26 @@ public struct Cause: Hashable, Sendable {
         /// Creates a code from its name in records. Unknown names are allowed.
         public init(rawValue: String) { self.rawValue = rawValue }
 
-        /// The codes that this version knows, in the order of their layers.
-        public static let allCases: [Code] = {
-            // A code of two layers is listed once.
-            var seen: Set<Code> = []
-            return byLayer.flatMap(\.codes).filter { seen.insert($0).inserted }
-        }()
+        init(_ name: String) { rawValue = name }
 
-        /// The codes of each layer: every combination of a layer and a code that a cause of this version can have.
-        package static let byLayer: [(layer: Layer, codes: [Code])] = [
-            (.link, [.interfaceDown, .noCarrier, .dormant, .noInterface]),
-            (.address, [.noAddress, .tentativeAddress, .duplicateAddress]),
-            (.route, [.noRoute, .routeUnreachable, .routeProhibited, .routeBlackhole]),
-            (.neighbor, [.gatewaySilent, .hostSilent]),
-            (
-                .dns,
-                [
-                    .noResolver, .resolverRefused, .resolverSilent, .serverFailure, .nameNotFound, .noAddressForFamily,
-                    .unusableAddress,
-                ]
-            ),
-            (.firewall, [.localReject, .localDrop]),
-            (
-                .network,
-                [
-                    .netUnreachable, .hostUnreachable, .adminProhibited, .portFiltered, .packetTooBig, .ttlExceeded,
-                    .tunnelSilent, .upstreamSilent, .dataDropped,
-                ]
-            ),
-            (.tcp, [.refused, .timeout, .reset]),
-            (.quality, [.loss, .latency, .response, .jitter]),
-            (
-                .tls,
-                [
-                    .handshakeTimeout, .handshakeStalled, .certificateExpired, .certificateNotYetValid,
-                    .certificateUntrusted, .hostnameMismatch, .certificateRevoked, .protocolMismatch, .certificateExpiring,
-                    .handshakeRefused, .clientCertificateRequired, .excessiveCost,
-                ]
-            ),
-            (.http, [.timeout, .status, .captivePortal, .invalidResponse, .unexpectedBody, .unexpectedHeader]),
-            (.local, [.sourceUnavailable, .portExhausted, .fileLimit, .notPermitted, .cannotRead, .cannotWrite, .fileChanged]),
+        /// The codes of each layer that do not depend on the kind of a target.
+        static let ofEveryTarget: [Layer: [Code]] = [
+            .link: [.interfaceDown, .noCarrier, .dormant, .noInterface],
+            .address: [.noAddress, .tentativeAddress, .duplicateAddress],
+            .route: [.noRoute, .routeUnreachable, .routeProhibited, .routeBlackhole],
+            .neighbor: [.gatewaySilent, .hostSilent],
+            .dns: [
+                .noResolver, .resolverRefused, .resolverSilent, .serverFailure, .nameNotFound, .noAddressForFamily,
+                .unusableAddress,
+            ],
+            .firewall: [.localReject, .localDrop],
+            .network: [
+                .netUnreachable, .hostUnreachable, .adminProhibited, .portFiltered, .packetTooBig, .ttlExceeded, .tunnelSilent,
+                .upstreamSilent, .dataDropped,
+            ],
+            .tcp: [.refused, .timeout, .reset],
+            .quality: [.loss, .latency, .response, .jitter],
+            .local: [.sourceUnavailable, .portExhausted, .fileLimit, .notPermitted, .cannotRead, .cannotWrite, .fileChanged],
         ]
 
         /// The layers that have this code; empty if this version does not know it.

@@ -11,10 +11,11 @@ public struct IPAddress: Hashable, Sendable {
         case v6 = 6
     }
 
-    /// The address family.
-    public let family: Family
     let high: UInt64
     let low: UInt64
+    // Last: the fields of a type that begins with an address then fill the last word.
+    /// The address family.
+    public let family: Family
 
     /// Creates an address from its bytes in network order: 4 bytes for IPv4, 16 for IPv6. Returns `nil` for any other count.
     public init?(bytes: some Collection<UInt8>) {

@@ -54,6 +54,6 @@
 }
 
 /// The case name of a ``ServerStatus``, without its evidence. The raw values are those of records.
-package enum ServerState: String, Hashable, Sendable, CaseIterable {
+package enum StatusName: String, Hashable, Sendable, CaseIterable {
     case unknown, up, degraded, down, unreachable
 }

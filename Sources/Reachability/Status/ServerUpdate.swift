@@ -1,11 +1,17 @@
 public import FoundationEssentials
 internal import Pacing
 
+/// Whether a job that reports in runs now.
+package enum JobPhase: String, Hashable, Sendable, CaseIterable {
+    case idle
+    case running
+}
+
 /// A server's status and the time of its last change.
 public struct ServerUpdate: Hashable, Sendable {
     /// The server, as given to the monitor.
     public var endpoint: Endpoint { values.value.endpoint }
-    package var state: ServerState { values.value.state }
+    package var statusName: StatusName { values.value.statusName }
     /// The cause of the status; `nil` if the server is up or its status is unknown.
     public var cause: Cause? { values.value.cause }
     /// The cause of the last failure, if the failures are too few to change the status (``ProbeSettings/failAfter``). It is `nil` if the last probe
@@ -18,11 +24,11 @@ public struct ServerUpdate: Hashable, Sendable {
             return moment.advanced(by: .nanoseconds(-age))
         }
     }
-    package var stateMoment: Moment {
+    package var statusMoment: Moment {
         Moment(monotonicNanoseconds: values.value.sinceMonotonic, wallClockNanoseconds: values.value.sinceWallClock)
     }
     /// The time of the first failed probe that counts towards the present failure.
-    package var failureMoment: Moment { failingSince ?? stateMoment }
+    package var failureMoment: Moment { failingSince ?? statusMoment }
     /// The address that answered, or the last one that was tried; `nil` if none was tried.
     public var address: IPAddress? { values.value.address }
     /// The interface over which the kernel routes to ``address``; `nil` if it is not known.
@@ -49,6 +55,8 @@ public struct ServerUpdate: Hashable, Sendable {
     /// Whether the server's probes wait because the budget of its metered interface is used up (``MeteredLimits/bytesPerDay``). The
     /// status is that of the last probe.
     public var isPaused: Bool { values.value.isPaused }
+    /// Whether the job of a `heartbeat:` target runs; `nil` for other targets.
+    package var job: JobPhase? { values.value.job }
     /// Whether the update is the present status rather than a change. True for the first element that a subscriber receives.
     public var isInitial: Bool { values.value.isInitial }
     package var moment: Moment { values.value.moment }
@@ -74,17 +82,19 @@ public struct ServerUpdate: Hashable, Sendable {
         let isFlapping: Bool
         let isPaused: Bool
         let isInitial: Bool
-        let state: ServerState
+        let statusName: StatusName
+        let job: JobPhase?
     }
 
     // The target's machine, the publisher and the readers of an update share one box.
     private let values: Boxed<Values>
 
     package init(
-        endpoint: Endpoint, state: ServerState, cause: Cause?, pending: Cause? = nil, failingSince: Moment? = nil, since: Moment,
+        endpoint: Endpoint, statusName: StatusName, cause: Cause?, pending: Cause? = nil, failingSince: Moment? = nil,
+        since: Moment,
         address: IPAddress?, interface: NetworkInterface?, roundTrip: Duration?, responseTime: Duration? = nil,
         phases: PhaseTimes = PhaseTimes(), certificateEnd: Int64? = nil, isFlapping: Bool = false, isPaused: Bool = false,
-        isInitial: Bool, moment: Moment
+        job: JobPhase? = nil, isInitial: Bool, moment: Moment
     ) {
         values = Boxed(
             Values(
@@ -95,7 +105,7 @@ public struct ServerUpdate: Hashable, Sendable {
                 responseNanoseconds: responseTime.map { max(0, $0.saturatingNanoseconds) } ?? -1,
                 phases: phases, certificateEnd: certificateEnd ?? .min, isFlapping: isFlapping, isPaused: isPaused,
                 isInitial: isInitial,
-                state: state))
+                statusName: statusName, job: job))
     }
 
     /// Creates an update like those that ``ServerMonitor`` publishes, for tests and previews.
@@ -109,7 +119,7 @@ public struct ServerUpdate: Hashable, Sendable {
     public init(
         endpoint: Endpoint, status: ServerStatus, since: Date? = nil, isInitial: Bool = false, date: Date = Date()
     ) {
-        let state: ServerState =
+        let statusName: StatusName =
             switch status {
             case .unknown: .unknown
             case .up: .up
@@ -118,7 +128,8 @@ public struct ServerUpdate: Hashable, Sendable {
             case .unreachable: .unreachable
             }
         self.init(
-            endpoint: endpoint, state: state, cause: status.cause, since: Moment(since ?? date), address: status.route?.address,
+            endpoint: endpoint, statusName: statusName, cause: status.cause, since: Moment(since ?? date),
+            address: status.route?.address,
             interface: status.route?.interface, roundTrip: status.route?.roundTrip, isInitial: isInitial, moment: Moment(date))
     }
 
@@ -127,7 +138,7 @@ public struct ServerUpdate: Hashable, Sendable {
         let route = address.flatMap { address in
             roundTrip.map { ServerStatus.Route(address: address, interface: interface, roundTrip: $0) }
         }
-        return switch (state, route, cause) {
+        return switch (statusName, route, cause) {
         case (.up, let route?, _): .up(via: route)
         case (.degraded, let route?, let cause?): .degraded(via: route, cause)
         case (.down, _, let cause?): .down(cause)
@@ -137,7 +148,7 @@ public struct ServerUpdate: Hashable, Sendable {
     }
 
     /// The time at which the status began, by the wall clock.
-    public var since: Date { stateMoment.date }
+    public var since: Date { statusMoment.date }
     /// The time at which the change was read, by the wall clock.
     public var date: Date { moment.date }
     /// The time at which the change was read, by a clock that is never set.
@@ -155,14 +166,15 @@ public struct ServerUpdate: Hashable, Sendable {
         roundTrip: Duration?, responseTime: Duration?, phases: PhaseTimes, certificateEnd: Int64?, isInitial: Bool
     ) -> ServerUpdate {
         ServerUpdate(
-            endpoint: endpoint, state: state, cause: cause, pending: pending, failingSince: failingSince, since: stateMoment,
+            endpoint: endpoint, statusName: statusName, cause: cause, pending: pending, failingSince: failingSince,
+            since: statusMoment,
             address: address, interface: interface, roundTrip: roundTrip, responseTime: responseTime,
-            phases: phases, certificateEnd: certificateEnd, isFlapping: isFlapping, isPaused: isPaused, isInitial: isInitial,
-            moment: moment)
+            phases: phases, certificateEnd: certificateEnd, isFlapping: isFlapping, isPaused: isPaused, job: job,
+            isInitial: isInitial, moment: moment)
     }
 }
 
 extension ServerUpdate: CustomStringConvertible {
     /// The server and its status, such as `api.example.com:443 up` or `api.example.com:443 down (tcp: …)`.
-    public var description: String { "\(endpoint) \(state.rawValue)" + (cause.map { " (\($0))" } ?? "") }
+    public var description: String { "\(endpoint) \(statusName.rawValue)" + (cause.map { " (\($0))" } ?? "") }
 }

@@ -47,7 +47,7 @@ package enum Timestamp {
     /// Returns the date of the proleptic Gregorian calendar that is `days` after 1970-01-01.
     ///
     /// Years are counted from 1 March, so that the leap day is the last day of a year. 400 such years have 146,097 days.
-    private static func civil(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    package static func civil(days: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let sinceMarch0000 = days + 719_468
         let (era, dayOfEra) = sinceMarch0000.floorDivided(by: 146_097)
         let leapDays = dayOfEra / 1460 - dayOfEra / 36_524 + dayOfEra / 146_096
@@ -58,5 +58,14 @@ package enum Timestamp {
         let day = dayOfYear - (monthFromMarch * 153 + 2) / 5 + 1
         let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
         return (era * 400 + yearOfEra + (month <= 2 ? 1 : 0), month, day)
+    }
+
+    /// Returns the number of days from 1970-01-01 to a date of the proleptic Gregorian calendar.
+    package static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
+        // Years begin in March, so that the leap day is the last day of a year.
+        let year = month <= 2 ? year - 1 : year
+        let (era, yearOfEra) = year.floorDivided(by: 400)
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 }

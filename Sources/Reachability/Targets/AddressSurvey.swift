@@ -85,7 +85,7 @@ struct AddressSurvey: Hashable, Sendable {
     /// Forgets all results.
     mutating func reset() { (records, undecided, answering) = ([:], [], []) }
 
-    /// Returns the cause of ``ServerState/degraded``: the cause of an address that fails while others answer; `nil` if none does.
+    /// Returns the cause of ``StatusName/degraded``: the cause of an address that fails while others answer; `nil` if none does.
     /// `addresses` are those with an open route: a family without a route on this machine does not degrade a target.
     /// `answering` is the one that serves the probes.
     func cause(_ addresses: [IPAddress], answering served: IPAddress?, failAfter: Int) -> Cause? {
@@ -129,7 +129,7 @@ struct AddressSurvey: Hashable, Sendable {
 extension Cause {
     /// Returns whether the sentence says which address fails. Those of the lower layers name it, or what lies before it.
     fileprivate func names(_ address: IPAddress) -> Bool {
-        guard layer == .tls || layer == .http || evidence["redirects"] != nil else { return true }
+        guard layer.isAboveConnection || evidence["redirects"] != nil else { return true }
         let words = detail.split { " ,;()".contains($0) }
         return words.contains { $0 == "\(address)" || $0 == "\(address):" }
     }

@@ -64,9 +64,8 @@ enum ProbeBytes {
     /// The datagrams and the connection that ask whether a host is alive.
     static let hostQuery = 3 * 29 + 60 + 40
 
-    /// The estimate for the levels of a probe before they run: 8 KiB for a TLS handshake, whose largest part is the server's chain of
-    /// certificates, and 8 KiB for an HTTP exchange with a small page. Recordings have the scheme, and not the request.
-    static func levels(_ scheme: Endpoint.Scheme) -> Int { (scheme.usesTLS ? 8_192 : 0) + (scheme.usesHTTP ? 8_192 : 0) }
+    /// The estimate for the levels of a probe before they run. Recordings have the scheme, and not the request.
+    static func levels(_ scheme: Endpoint.Scheme) -> Int { scheme.form.estimatedBytes }
 
     /// The bytes of levels that have ended: what they sent and received, and the headers of each segment and of its acknowledgment. The
     /// segments at the end of the connection are two more.

@@ -62,6 +62,8 @@ struct Fleet: Sendable {
     private var learnedNeighbors: Set<Neighbor.Key> = []
     private var counterAskers: [UInt32: Set<TargetID>] = [:]
     private var hops = HopBook()
+    // The hosts that are asked by packets with a source address or a mark: what they answer is evidence for the targets of the same packets alone.
+    private var selectedHosts: [RouteSelector: HopBook] = [:]
     private var witnesses = WitnessBook()
     // The route queries of name servers that have answered, with the times of the answers.
     private var nameServerQueries: [RouteQuery: Int64] = [:]
@@ -169,9 +171,11 @@ struct Fleet: Sendable {
             // Behind a link that has lost its carrier, other hosts may have the same addresses.
             case .link(let link) where !link.flags.contains(.lowerUp):
                 hops.forget(link.index)
+                for key in selectedHosts.keys { selectedHosts[key]?.forget(link.index) }
                 witnesses.forget(link.index)
             case .linkRemoved(let index):
                 hops.forget(index)
+                for key in selectedHosts.keys { selectedHosts[key]?.forget(index) }
                 witnesses.forget(index)
                 budgets.remove(index)
             default: break
@@ -242,6 +246,7 @@ struct Fleet: Sendable {
             hasResumed = false
             unroutedDue = nil
             hops.forgetAll()
+            for key in selectedHosts.keys { selectedHosts[key]?.forgetAll() }
             witnesses.forgetAll()
             ramp.add(slab.ids.filter { !isWaiting($0) }, hasResumed: true, using: &random, at: time)
         }
@@ -340,24 +345,24 @@ struct Fleet: Sendable {
 
     private mutating func tickDue(_ effects: inout [Effect], _ snapshot: KernelSnapshot, _ now: Moment) {
         while budget > 0, let slot = due.takeDue(at: now.monotonicNanoseconds) {
-            guard let tick = slab[slot]?.tick(at: now.monotonicNanoseconds) else { continue }
+            guard let probe = slab[slot]?.startsProbe(at: now.monotonicNanoseconds) else { continue }
             budget -= 1
-            if tick.startsProbe, !traits[slot].isPostponed {
+            if probe.isDue, !traits[slot].isPostponed {
                 if admission.allows(traits[slot].lane) {
-                    effects += startProbe(slot, tick.id, snapshot, now)
+                    effects += startProbe(slot, probe.id, snapshot, now)
                     continue
                 }
                 traits[slot].isPostponed = true
                 let lane = traits[slot].lane
                 if postponed[lane.index].isEmpty { lacksSockets[lane.index] = !admission.allowsSocket(lane) }
-                postponed[lane.index].append(tick.id)
+                postponed[lane.index].append(probe.id)
                 let other = slab[slot]?.dueBesideProbe()
                 guard let other, other <= now.monotonicNanoseconds else {
                     due.set(slot, due: other)
                     continue
                 }
             }
-            effects += deliver(tick.id, .tick, snapshot, at: now, allowsProbe: !tick.startsProbe)
+            effects += deliver(probe.id, .tick, snapshot, at: now, allowsProbe: !probe.isDue)
         }
     }
 
@@ -540,7 +545,11 @@ struct Fleet: Sendable {
         _ query: HostQuery, _ reply: HostReply, _ snapshot: KernelSnapshot, at now: Moment
     ) -> [Effect] {
         var effects: [Effect] = []
-        for (id, state) in hops.receive(query, reply, at: now.monotonicNanoseconds) {
+        let time = now.monotonicNanoseconds
+        let states =
+            query.selector.map { selectedHosts[$0]?.receive(query, reply, at: time) ?? [] }
+            ?? hops.receive(query, reply, at: time)
+        for (id, state) in states {
             effects += deliver(id, .host(query.host, state), snapshot, at: now)
         }
         return effects
@@ -549,9 +558,22 @@ struct Fleet: Sendable {
     private mutating func ask(
         _ id: TargetID, _ request: HopBook.Request, _ snapshot: KernelSnapshot, at now: Moment
     ) -> [Effect] {
-        let (state, query) = hops.state(request, for: id, at: now.monotonicNanoseconds)
+        let (state, query) = state(of: request, for: id, at: now.monotonicNanoseconds)
         if let state { return deliver(id, .host(request.query.host, state), snapshot, at: now) }
         return query.map { [.askHost($0)] } ?? []
+    }
+
+    /// The number of books for packets with a source address or a mark at which those without a question are removed.
+    private static let selectedLimit = 64
+
+    private mutating func state(
+        of request: HopBook.Request, for id: TargetID, at now: Int64
+    ) -> (state: HopBook.State?, query: HostQuery?) {
+        guard let selector = request.query.selector else { return hops.state(request, for: id, at: now) }
+        if selectedHosts.count >= Self.selectedLimit, selectedHosts[selector] == nil {
+            selectedHosts = selectedHosts.filter { $0.value.isWaited }
+        }
+        return selectedHosts[selector, default: HopBook()].state(request, for: id, at: now)
     }
 
     // MARK: Witnesses
@@ -562,7 +584,7 @@ struct Fleet: Sendable {
         for exchange in answer.families.flatMap(\.exchanges) where exchange.outcome == .answered {
             let server = exchange.server
             guard !server.address.isLoopback, server.zone == nil, localState?.isOwn(server.address) == false else { continue }
-            let query = RouteQuery(server.address, port: SilentLookup.port)
+            let query = RouteQuery(server.address, port: server.port)
             // The question was sent since then. Its answer may have waited for this process.
             let time = now.monotonicNanoseconds.addingSaturated(-max(0, answer.elapsedNanoseconds))
             if nameServerQueries.updateValue(time, forKey: query) == nil {
@@ -575,11 +597,11 @@ struct Fleet: Sendable {
 
     private mutating func noteNameServer(_ query: RouteQuery, _ answer: RouteAnswer) {
         guard let time = nameServerQueries.removeValue(forKey: query), let localState else { return }
-        let candidate = Candidate(address: query.destination, port: SilentLookup.port, zone: 0, boundTo: 0)
+        let candidate = Candidate(address: query.destination, port: query.port, zone: 0, boundTo: 0)
         guard let route = candidateRoute(of: candidate, by: answer, in: localState)?.route, route.gateway != nil,
             let hop = route.firstHop(to: query.destination, in: localState)
         else { return }
-        witnesses.noteNameServer(query.destination, behind: hop, at: time)
+        witnesses.noteNameServer(query.destination, port: query.port, behind: hop, at: time)
     }
 
     /// Delivers what is known about the way behind a first hop, or lets the target wait for a search.

@@ -128,8 +128,8 @@ struct IncidentBook: Sendable {
         var first: Moment
         /// The time from which its suspects explain its failure: that of an earlier one of the server is no other component's.
         var explained: Moment
-        /// The state by the last update.
-        var state = ServerState.unknown
+        /// The status by the last update.
+        var status = StatusName.unknown
         /// The time from which its incident is open, in nanoseconds.
         var opening: Int64
         /// The time that its failure lasts before its incident opens, in nanoseconds.
@@ -248,13 +248,13 @@ struct IncidentBook: Sendable {
         let now = moment ?? update.moment
         var turned: [Incident.Subject] = []
         // Without a result, what is known of the target, or of the one that it replaces, holds.
-        if update.state != .unknown { setAnswer(isFault ? update.answeringAddress : nil, of: id, at: now, &turned) }
+        if update.statusName != .unknown { setAnswer(isFault ? update.answeringAddress : nil, of: id, at: now, &turned) }
         let place = places[id]
-        if let place, update.state == .unknown, members[place]?.isPresumed == true { return }
-        if let cause = update.pending ?? (update.state.isFailing ? update.cause : nil) { lastFailures[id] = cause }
+        if let place, update.statusName == .unknown, members[place]?.isPresumed == true { return }
+        if let cause = update.pending ?? (update.statusName.isFailing ? update.cause : nil) { lastFailures[id] = cause }
         if !update.isFlapping { settled[id] = nil }
         let isFlapping = isFault && update.isFlapping && settled[id] == nil
-        let failure = isFault && update.state != .up && update.state != .unknown ? update.cause : nil
+        let failure = isFault && update.statusName != .up && update.statusName != .unknown ? update.cause : nil
         if failure != nil || isFlapping {
             if let place, let failure, !isFlapping, isHidden(place, behind: failure) { return settle(turned, at: now) }
             fail(place ?? addMember(id, update, moment), update, failure, isFlapping, timing, at: now, &turned)
@@ -289,7 +289,7 @@ struct IncidentBook: Sendable {
         member.failures += 1
         let isLasting = member.recovery.map { report.began >= $0 } ?? false
         if isLasting { member.recovery = nil }
-        let isOutage = member.isFlapping && member.failures >= Self.outageLength && member.state.isFailing
+        let isOutage = member.isFlapping && member.failures >= Self.outageLength && member.status.isFailing
         if isOutage {
             settled[id] = (true, 0)
             (member.isFlapping, member.first) = (false, member.explained)
@@ -342,12 +342,12 @@ struct IncidentBook: Sendable {
         let (former, wasPresumed, wasFlapping) = (member.suspects, member.isPresumed, member.isFlapping)
         let presumed = former == nil && wasPresumed && member.slot >= 0 ? entries[member.slot] : nil
         (member.isFlapping, member.closeAfter, member.isPresumed) = (isFlapping, timing.closeAfter, false)
-        (member.endpoint, member.state) = (update.endpoint, update.state)
+        (member.endpoint, member.status) = (update.endpoint, update.statusName)
         // The status of a flapping target does not show most of its failures.
-        let failure = update.state.isFailing ? cause : isFlapping ? update.pending : cause
+        let failure = update.statusName.isFailing ? cause : isFlapping ? update.pending : cause
         if let cause = failure ?? (isFlapping ? lastFailures[member.id] : nil) ?? cause { member.cause = cause }
-        let isSeen = update.state.isFailing || failure == nil || !isFlapping
-        let state = isSeen ? update.state : failure?.isAnswer == true ? .down : .unreachable
+        let isSeen = update.statusName.isFailing || failure == nil || !isFlapping
+        let state = isSeen ? update.statusName : failure?.isAnswer == true ? .down : .unreachable
         member.suspects = (failure ?? cause).map { _ in
             IncidentSuspects(member.cause, of: update.endpoint, at: update.address, state)
         }
@@ -396,7 +396,7 @@ struct IncidentBook: Sendable {
             let entry = entries[member.slot], entry.id != nil, entry.key.kind == .fault
         else { return false }
         guard entry.key.subject.kind == .target || entry.key.subject.kind == .host else { return false }
-        return member.suspects == nil ? entry.present.key.scope == .server : member.state == .down
+        return member.suspects == nil ? entry.present.key.scope == .server : member.status == .down
     }
 
     /// Gives the incident of a target the text that the target has now. Other targets can have the former text too.
@@ -957,7 +957,7 @@ extension IncidentBook.Timing {
     }
 }
 
-extension ServerState {
+extension StatusName {
     /// Whether the server does not answer as it should.
     fileprivate var isFailing: Bool { self == .down || self == .unreachable }
 }
@@ -973,7 +973,7 @@ extension ProbeReport {
 extension Cause {
     /// Whether a name server, or the lack of one, has failed to resolve the name.
     fileprivate var isOfResolver: Bool {
-        layer == .dns && [.noResolver, .resolverRefused, .resolverSilent, .serverFailure].contains(code)
+        isOfLookup && [.noResolver, .resolverRefused, .resolverSilent, .serverFailure].contains(code)
     }
 
     /// The cause of a target whose probes succeed and fail in turn, and whose status has not changed.

@@ -51,11 +51,11 @@ struct IncidentSuspects: Hashable, Sendable {
     ///   - cause: the cause of the failure.
     ///   - target: the target.
     ///   - address: the address that was tried last; `nil` if it is not known.
-    ///   - state: the state of the target.
-    init(_ cause: Cause, of target: Endpoint, at address: IPAddress? = nil, _ state: ServerState) {
+    ///   - status: the status of the target.
+    init(_ cause: Cause, of target: Endpoint, at address: IPAddress? = nil, _ status: StatusName) {
         let facts = Facts(cause)
         isAnswered = cause.isAnswer
-        let scope: Incident.Scope = state == .unreachable ? .path : .server
+        let scope: Incident.Scope = status == .unreachable ? .path : .server
         let own = Suspect(subject: .init(.target, target.text), scope: scope)
         if let (subject, scope) = Self.proved(by: cause, facts) {
             (shared, last) = ([Suspect(subject: subject, scope: scope)], own)
@@ -65,7 +65,7 @@ struct IncidentSuspects: Hashable, Sendable {
         last = isReported ? facts.reporter.map { Suspect(subject: .init(.hop, $0), scope: .path) } ?? own : own
         // A degraded target answers.
         shared =
-            state == .degraded
+            status == .degraded
             ? [] : Self.suspected(cause, facts, address ?? facts["address"].flatMap { IPAddress($0) }, scope)
     }
 
@@ -99,6 +99,7 @@ struct IncidentSuspects: Hashable, Sendable {
         let host = address.flatMap { $0.isLinkLocal || $0.isLoopback ? nil : $0 }
             .map { Suspect(subject: .init(.host, "\($0)"), scope: scope, isProved: false, address: $0) }
         switch (cause.layer, cause.code) {
+        case (.dns, .resolverRefused) where !cause.isOfLookup: return []
         case (.dns, .resolverRefused), (.dns, .resolverSilent), (.dns, .serverFailure):
             let resolver = Incident.Subject(.resolver, facts["resolver"])
             // A name server behind a gateway is silent for the gateway's reason. A gateway may itself be the one that forwards names.
@@ -109,7 +110,7 @@ struct IncidentSuspects: Hashable, Sendable {
             ].compactMap { $0 }
         case (.network, .upstreamSilent):
             return [Suspect(subject: facts.firstHop, scope: .path, isProved: false), host].compactMap { $0 }
-        case (.tcp, .timeout), (.neighbor, .hostSilent):
+        case _ where cause.isSilence || cause.code == .hostSilent:
             let gateway = facts["witness"] == nil ? facts.gateway : nil
             return [gateway.map { Suspect(subject: .init(.gateway, $0), scope: .path, isProved: false) }, host].compactMap { $0 }
         case (.network, .hostUnreachable):
@@ -169,7 +170,7 @@ private struct Facts {
 extension ServerUpdate {
     /// The address from which the server, or its host's TCP, has answered; `nil` if nothing shows that it does.
     var answeringAddress: IPAddress? {
-        switch state {
+        switch statusName {
         case .up, .degraded: return address
         case .unknown, .unreachable: return nil
         case .down:
@@ -181,10 +182,15 @@ extension ServerUpdate {
 
 extension Cause {
     /// Whether the server, or its host's TCP, has answered.
-    var isAnswer: Bool {
-        switch (layer, code) {
-        case (.tcp, .refused), (.tcp, .reset), (.tls, _), (.http, _): true
-        default: false
-        }
+    package var isAnswer: Bool {
+        if isSilence { return false }
+        return layer.isAboveConnection || layer == .tcp && (code == .refused || code == .reset) || layer == .dns && !isOfLookup
+    }
+
+    /// Whether the name of the target is not resolved. Otherwise a cause of the layer `dns` is that of a target that is a name server: only such a
+    /// cause has the port of the target.
+    package var isOfLookup: Bool {
+        guard layer == .dns, Code.ofEveryTarget[.dns]?.contains(code) == true else { return false }
+        return code != .resolverRefused || evidence["port"] == nil
     }
 }

@@ -51,7 +51,7 @@ struct MeteredBudgets: Sendable {
         var bytes = 0
         for effect in effects {
             bytes += Self.bytes(of: effect)
-            guard case .connect(let attempt) = effect, let plan = attempt.plan?.value else { continue }
+            guard case .connect(let attempt) = effect, let plan = attempt.plan?.plan else { continue }
             let estimate = ProbeBytes.levels(plan.scheme)
             openLevels[attempt.id] = OpenLevels(key: key, family: attempt.address.family, estimate: estimate)
             bytes += estimate

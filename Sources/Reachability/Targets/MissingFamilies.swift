@@ -38,7 +38,9 @@ struct MissingFamilies: Sendable {
     }
 
     private func lacksFamily(_ update: ServerUpdate) -> Bool {
-        guard update.state == .unreachable, let family = update.address?.family, !known.contains(family) else { return false }
+        guard update.statusName == .unreachable, let family = update.address?.family, !known.contains(family) else {
+            return false
+        }
         return update.cause.map { $0.code == .noAddress || $0.code == .noRoute } ?? false
     }
 }

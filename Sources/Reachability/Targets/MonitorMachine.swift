@@ -14,6 +14,8 @@ package struct MonitorMachine: Sendable {
         case counters(UInt32, LinkCounters?)
         /// The outcome of a connection that another part of the program made.
         case passiveReport(PassiveReport)
+        /// A job has reported.
+        indirect case heartbeat(TargetID, HeartbeatReport)
         /// The number of probes that the process's descriptors allow at the same time.
         case probeLimit(Int)
         case targetAdded(TargetID, Endpoint, ProbeSettings)
@@ -53,6 +55,7 @@ package struct MonitorMachine: Sendable {
     private var missingFamilies = MissingFamilies()
     private var index = TargetIndex()
     private(set) var fleet: Fleet
+    private var reported: ReportedTargets
     // The path's queries. There are only a few at a time, because each query is answered before the turn ends.
     private var pathQueries: [RouteQuery] = []
     private var isChanged = true
@@ -66,18 +69,20 @@ package struct MonitorMachine: Sendable {
     package init(_ configuration: MonitorConfiguration, mergeLimit: Int? = nil, groupingLimit: Int? = nil) {
         incidents = IncidentBook(hasMembers: configuration.publishesMembers)
         openIncidents = configuration.openIncidents
+        reported = ReportedTargets(remembering: configuration.heartbeats)
         path = PathMachine(configuration, mergeLimit: mergeLimit ?? PathMachine.defaultMergeLimit)
         fleet = Fleet(groupingLimit: groupingLimit ?? RouteBook.defaultGroupingLimit)
     }
 
     /// The number of targets.
-    package var targetCount: Int { fleet.count }
+    package var targetCount: Int { fleet.count + reported.count }
 
     /// The time at which ``Event/turnEnded`` is due without another event, on the monotonic clock in nanoseconds; `nil` for
     /// never.
     package var deadline: Int64? {
         guard !path.hasEnded else { return nil }
-        return earlier(earlier(path.deadline, path.isAsking ? nil : fleet.deadline), incidents.deadline)
+        let probes = earlier(path.deadline, path.isAsking ? nil : fleet.deadline)
+        return earlier(earlier(probes, incidents.deadline), path.path == nil ? nil : reported.deadline)
     }
 
     /// Returns ``deadline`` to an owner that is a class. Reading a computed property of the machine there copies the complete
@@ -92,6 +97,11 @@ package struct MonitorMachine: Sendable {
 
     /// Applies the messages that a published loss of the path has delayed. Call it when the loss is delivered.
     mutating func applyDelayedMessages() { path.applyDelayedMessages() }
+
+    /// Returns what is known of the jobs of which more is known since the last call, for a later process.
+    package mutating func takeHeartbeats(at now: Moment) -> [HeartbeatMemories.Job: HeartbeatMemory] {
+        reported.takeChanges(at: now)
+    }
 
     /// Handles one event and returns the effects, in order.
     package mutating func handle(_ event: Event, at now: Moment) -> [Effect] {
@@ -108,7 +118,7 @@ package struct MonitorMachine: Sendable {
         switch event {
         case .server(let id, let update):
             let isFault = missingFamilies.isFault(id, update)
-            incidents.record(id, update, .init(fleet.settings(of: id)), isFault: isFault)
+            incidents.record(id, update, .init(fleet.settings(of: id) ?? reported.settings(of: id)), isFault: isFault)
         // An unsatisfied path has records of its own.
         case .path(let update):
             for (id, failure, isFault) in missingFamilies.pathChanged(update.path) {
@@ -127,7 +137,10 @@ package struct MonitorMachine: Sendable {
                 fleet.begin(seed: seed)
                 incidents.restore(openIncidents, at: now)
                 openIncidents = []
-            case .resumed: fleet.resumed()
+            case .resumed(let asleep):
+                fleet.resumed()
+                let effects = reported.resumed(after: asleep, at: now)
+                return forward(path.handle(event, at: now), at: now) + effects
             case .resolver: isChanged = true
             default: break
             }
@@ -146,8 +159,12 @@ package struct MonitorMachine: Sendable {
         case .searchReply(let hop, let reply): return fleet.searched(hop, reply, path.snapshot, at: now)
         case .counters(let interface, let counters): return fleet.counted(interface, counters, path.snapshot, at: now)
         case .passiveReport(let report): return reported(report, at: now)
+        case .heartbeat(let id, let report): return reported.receive(report, for: id, at: now)
         case .probeLimit(let limit):
             fleet.setProbeLimit(limit)
+            return []
+        case .targetAdded(let id, let endpoint, let settings) where endpoint.scheme.kind.isReported:
+            reported.add(id, endpoint, settings, at: now)
             return []
         case .targetAdded(let id, let endpoint, let settings):
             if fleet.endpoint(of: id) == nil { index.add(id, endpoint) }
@@ -155,10 +172,12 @@ package struct MonitorMachine: Sendable {
             return []
         case .targetReplaced(let id, let other):
             incidents.replace(id, by: other)
+            reported.replace(id, by: other, at: now)
             return []
         case .targetRemoved(let id):
             incidents.remove(id, at: now)
             missingFamilies.remove(id)
+            reported.remove(id)
             if let endpoint = fleet.endpoint(of: id) { index.remove(id, endpoint) }
             return fleet.remove(id, path.snapshot)
         case .turnEnded: return endTurn(at: now)
@@ -180,6 +199,7 @@ package struct MonitorMachine: Sendable {
         var effects = forward(path.handle(.turnEnded, at: now), at: now)
         if path.takeExpiredAnswers() { fleet.expireRoutes() }
         if path.takeReachableNeighbor() { fleet.hurryEagerTargets(at: now) }
+        if reported.count > 0, path.path != nil { effects += reported.turn(at: now) }
         // Targets are handled after the path is published, and not while the path waits for answers.
         guard fleet.count > 0, !path.hasEnded, path.path != nil, !path.isAsking else { return effects }
         if isChanged {
@@ -212,6 +232,10 @@ package struct MonitorMachine: Sendable {
             hasResolver: resolver.hasNameserver,
             addressFault: { interface, family in
                 Reachability.addressFault(of: (addresses[interface] ?? []).filter { $0.address.family == family })
+            },
+            sourceFault: { source in
+                own.contains(source)
+                    ? Reachability.sourceFault(of: addresses.values.flatMap { $0.filter { $0.address == source } }) : .missing
             })
     }
 
@@ -231,7 +255,7 @@ package struct MonitorMachine: Sendable {
         fleet.ids.compactMap { id in
             guard let target = fleet[id], let cause = path.path?.cause else { return nil }
             let update = ServerUpdate(
-                endpoint: target.endpoint, state: .unreachable, cause: cause, since: now, address: nil, interface: nil,
+                endpoint: target.endpoint, statusName: .unreachable, cause: cause, since: now, address: nil, interface: nil,
                 roundTrip: nil, isInitial: fleet.isWaiting(id), moment: now
             )
             return .emit(.server(id, update))

@@ -157,7 +157,7 @@ struct QualityWindow: Hashable, Sendable {
 }
 
 extension QualityWindow {
-    /// The cause of ``ServerState/degraded`` with its evidence; `nil` if the quality is within its limits. The phases of the last probe show
+    /// The cause of ``StatusName/degraded`` with its evidence; `nil` if the quality is within its limits. The phases of the last probe show
     /// where a response time passes.
     func cause(_ limits: QualityLimits, last report: ProbeReport? = nil) -> Cause? {
         guard let condition else { return nil }

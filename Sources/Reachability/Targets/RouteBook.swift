@@ -2,8 +2,8 @@ internal import Pacing
 
 /// The kernel's answers to the targets' route queries, shared by targets whose destinations have the same routes.
 ///
-/// The kernel is asked once for each group of destinations: those with the same covering prefixes (``CoveringPrefixes``), interface
-/// and, if a rule compares it, port. After a change of links, addresses, routes or rules, each group is asked once again, and only
+/// The kernel is asked once for each group of destinations: those with the same covering prefixes (``CoveringPrefixes``), interface, source
+/// address, mark and, if a rule compares it, port. After a change of links, addresses, routes or rules, each group is asked once again, and only
 /// the targets of groups whose answer has changed are notified. With few targets, each destination is a group of its own.
 struct RouteBook: Sendable {
     /// The number of queries above which destinations are grouped by prefixes. With fewer queries, to count the prefixes costs more
@@ -16,8 +16,9 @@ struct RouteBook: Sendable {
     /// The destinations that share an answer.
     struct Group: Hashable, Sendable {
         let prefix: IPPrefix
-        let interface: UInt32
         let port: UInt16
+        let interface: UInt32
+        let selector: RouteSelector?
     }
 
     /// The parts of an answer whose change concerns a target.
@@ -85,12 +86,13 @@ struct RouteBook: Sendable {
         let isV4 = query.destination.family == .v4
         guard let prefixes else {
             return Group(
-                prefix: IPPrefix(query.destination, length: isV4 ? 32 : 128), interface: query.interface, port: query.port)
+                prefix: IPPrefix(query.destination, length: isV4 ? 32 : 128), port: query.port, interface: query.interface,
+                selector: query.selector)
         }
         let (prefix, isSpread) = prefixes.longest(covering: query.destination)
         return Group(
-            prefix: isSpread ? IPPrefix(query.destination, length: isV4 ? 32 : 128) : prefix, interface: query.interface,
-            port: prefixes.usesPorts || isSpread ? query.port : 0)
+            prefix: isSpread ? IPPrefix(query.destination, length: isV4 ? 32 : 128) : prefix,
+            port: prefixes.usesPorts || isSpread ? query.port : 0, interface: query.interface, selector: query.selector)
     }
 
     // MARK: Answers
@@ -137,7 +139,8 @@ struct RouteBook: Sendable {
     }
 
     private func view(of query: RouteQuery, _ answer: RouteAnswer, in localState: LocalState) -> View {
-        let candidate = Candidate(address: query.destination, port: query.port, zone: 0, boundTo: query.interface)
+        let candidate = Candidate(
+            address: query.destination, port: query.port, zone: 0, boundTo: query.interface, selector: query.selector)
         let route = candidateRoute(of: candidate, by: answer, in: localState)
         let interface = route?.route.flatMap { localState.interfaces[$0.interface] }
         return View(route: route, interfaceName: interface?.name, interfaceType: interface?.type)

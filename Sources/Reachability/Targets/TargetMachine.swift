@@ -162,8 +162,10 @@ package struct TargetMachine: Sendable {
     package let settings: ProbeSettings
     /// The host to which connections are made: the endpoint's own, or its proxy.
     private let peer: Endpoint
-    /// The redirect that the machine follows; `nil` for the machine of a target.
-    private let redirection: Boxed<HTTPRedirection>?
+    /// Whether the connection is the whole probe.
+    private let isConnectionAlone: Bool
+    /// The probe that the machine continues; `nil` for the machine of a target.
+    private let continuation: Boxed<Continuation>?
 
     private var phase = Phase.idle
     private var verdict: Verdict
@@ -238,17 +240,20 @@ package struct TargetMachine: Sendable {
 
     /// Creates a machine. The ids of its attempts and lookups count up from `firstNumber`.
     package init(id: TargetID, endpoint: Endpoint, settings: ProbeSettings, firstNumber: UInt64) {
-        self.init(id: id, endpoint: endpoint, settings: settings, redirection: nil, firstNumber: firstNumber)
+        self.init(id: id, endpoint: endpoint, settings: settings, continuing: nil, firstNumber: firstNumber)
     }
 
     init(
-        id: TargetID, endpoint: Endpoint, settings: ProbeSettings, redirection: Boxed<HTTPRedirection>?, firstNumber: UInt64
+        id: TargetID, endpoint: Endpoint, settings: ProbeSettings, continuing continuation: Boxed<Continuation>?,
+        firstNumber: UInt64
     ) {
         self.id = id
-        self.redirection = redirection
+        self.continuation = continuation
         self.endpoint = endpoint
         self.settings = settings
-        peer = settings.http.proxy(for: endpoint) ?? endpoint
+        let scheme = endpoint.scheme
+        isConnectionAlone = scheme.form.isConnectionAlone
+        peer = isConnectionAlone ? endpoint : scheme.kind.peer(of: endpoint, settings)
         nextNumber = firstNumber
         verdict = Verdict(
             failAfter: settings.failAfter, recoverAfter: settings.recoverAfter,
@@ -391,19 +396,26 @@ extension TargetMachine {
         let run = ProbeRun(started: turn.now, deadline: deadline)
         switch peer.host {
         case .name(let name):
+            let families = settings.probedFamilies
+            guard !families.isEmpty else {
+                let detail = "no address of \(name) is of the families that are tried"
+                let cause = Cause(.dns, .noAddressForFamily, detail: detail, evidence: ["name": .text(name)])
+                return exclude(CauseOfLookup.naming(settings.sourceAddress, in: cause), nil, &turn)
+            }
             let number = makeNumber()
             phase = .resolving(run, lookup: number)
             turn.effects.append(
                 .resolve(
                     LookupRequest(
-                        id: number, name: name, families: settings.families, deadline: deadline, notBefore: addressFailed)))
+                        id: number, name: name, families: families, resolver: settings.sharedResolver, deadline: deadline,
+                        notBefore: addressFailed)))
         case .address(let address, _):
             if addresses.first != address { addresses = [address] }
             if address.isUnspecified { return exclude(CauseOfLookup.unusable(address), address, &turn) }
-            guard settings.families.contains(address.family) else {
+            guard settings.probedFamilies.contains(address.family) else {
                 let detail = "\(address) is not of the families that are tried"
-                return exclude(
-                    Cause(.dns, .noAddressForFamily, detail: detail, evidence: ["address": .text("\(address)")]), address, &turn)
+                let cause = Cause(.dns, .noAddressForFamily, detail: detail, evidence: ["address": .text("\(address)")])
+                return exclude(CauseOfLookup.naming(settings.sourceAddress, in: cause), address, &turn)
             }
             if let candidateRoutes { judge(run, candidateRoutes, &turn) } else { ask(run, &turn) }
         }
@@ -431,7 +443,7 @@ extension TargetMachine {
     }
 
     /// Fails the target, because its address cannot be probed. No event can change that.
-    private mutating func exclude(_ cause: Cause, _ address: IPAddress, _ turn: inout Turn) {
+    private mutating func exclude(_ cause: Cause, _ address: IPAddress?, _ turn: inout Turn) {
         let finding = Finding(onTheWay(cause), accusesServer: false, isCertain: true)
         _ = verdict.fail(finding, start: turn.time, at: turn.time)
         place = Place(address: address)
@@ -449,7 +461,8 @@ extension TargetMachine {
         // The questions waited for others, and little of the deadline is left for the name servers and the target. The probe begins
         // again. The addresses are in the cache, or the questions keep their places.
         if let queued = answer.queuedNanoseconds, queued > settings.timeout.saturatingNanoseconds / 2 { return startProbe(&turn) }
-        let found = answer.code == 0 ? answer.addresses.filter { settings.families.contains($0.family) } : []
+        let families = settings.probedFamilies
+        let found = answer.code == 0 ? answer.addresses.filter { families.contains($0.family) } : []
         // Linux connects to this machine instead (RFC 1122 section 3.2.1.3, RFC 4291 section 2.5.2).
         let usable = found.filter { !$0.isUnspecified }
         guard !usable.isEmpty else { return lookupFailed(answer, run, &turn) }
@@ -473,7 +486,10 @@ extension TargetMachine {
             if let answer, answer.code == 0, answer.addresses.contains(where: \.isUnspecified) {
                 CauseOfLookup.unusable(answer, name: peer.hostText)
             } else {
-                CauseOfLookup.cause(answer, name: peer.hostText, elapsed: nanoseconds, in: turn.localState)
+                CauseOfLookup.naming(
+                    settings.sourceAddress,
+                    in: CauseOfLookup.cause(
+                        answer, name: peer.hostText, by: settings.resolver, elapsed: nanoseconds, in: turn.localState))
             }
         // The name no longer has addresses. After all other failures, the old addresses remain the best guess.
         if [.nameNotFound, .noAddressForFamily, .unusableAddress].contains(cause.code) {
@@ -501,7 +517,7 @@ extension TargetMachine {
         let survey = RouteSurvey(
             lookup.servers.map { server in
                 let zone = server.zone.flatMap { name in turn.localState.interfaces.values.first { $0.hasName(name) }?.index }
-                return Candidate(address: server.address, port: SilentLookup.port, zone: zone ?? 0, boundTo: 0)
+                return Candidate(address: server.address, port: server.port, zone: zone ?? 0, boundTo: 0)
             })
         phase = .tracing(run, survey)
         turn.effects += survey.queries.map { .askRoute($0) }
@@ -537,7 +553,8 @@ extension TargetMachine {
         isCutOffFromNames = !causes.isEmpty && causes.allSatisfy { $0.layer == .neighbor }
         guard isCutOffFromNames, let failure = failures.first, let cause = causes.first else {
             // The way to the server that the cause names.
-            let way = zip(failures, causes).first { lookup.cause.evidence["resolver"] == .text("\($0.0.candidate.address)") }
+            let accused = lookup.servers.first { lookup.cause.evidence["resolver"] == .text("\($0)") }
+            let way = zip(failures, causes).first { $0.0.candidate.address == accused?.address }
             let keys = ["first_hop", "gateway", "interface"]
             let finding = Finding(lookup.cause.adding(Dictionary(uniqueKeysWithValues: keys.map { ($0, way?.1.evidence[$0]) })))
             return fail(run, finding, Place(), .other, &turn)
@@ -545,7 +562,7 @@ extension TargetMachine {
         let server = failure.candidate.address
         let gateway = failure.route.gateway.map { "\($0)" } ?? ""
         var evidence = lookup.cause.evidence
-        evidence["resolver"] = .text("\(server)")
+        evidence["resolver"] = .text(lookup.servers.first { $0.address == server }.map { "\($0)" } ?? "\(server)")
         for key in ["interface", "gateway", "neighbor_state", "first_hop"] { evidence[key] = cause.evidence[key] }
         let detail = "the gateway \(gateway), which leads to the name server \(server), does not answer on its link"
         let finding = Finding(Cause(cause.layer, cause.code, detail: detail, evidence: evidence))
@@ -576,7 +593,9 @@ extension TargetMachine {
             }
             bound = found
         }
-        return .success(addresses.map { Candidate(address: $0, port: peer.port, zone: zone, boundTo: bound) })
+        let selector = settings.selector
+        return .success(
+            addresses.map { Candidate(address: $0, port: peer.port, zone: zone, boundTo: bound, selector: selector) })
     }
 
     private struct NoCandidates: Error { let cause: Cause }
@@ -720,7 +739,7 @@ extension TargetMachine {
     /// Whether the verdict is that the target's host is silent.
     private var isHostSilent: Bool {
         verdict.isFailing
-            && [.timeout, .hostUnreachable, .upstreamSilent].contains(verdict.cause?.code)
+            && (verdict.cause?.isSilence == true || [.timeout, .hostUnreachable, .upstreamSilent].contains(verdict.cause?.code))
     }
 
     /// Returns the attempt to an address, with a new number.
@@ -728,13 +747,20 @@ extension TargetMachine {
         let address = entry.candidate.address
         // A link-local IPv6 address needs an interface. If the user named none, it is the interface of the route.
         let isScoped = address.family == .v6 && address.isLinkLocal
-        return ProbeAttempt(
+        let selector = entry.candidate.selector
+        var attempt = ProbeAttempt(
             id: makeNumber(), address: address,
             zone: entry.candidate.zone != 0 ? entry.candidate.zone : isScoped ? entry.route.interface : 0,
             port: peer.port, interface: boundName(in: turn.localState),
             latestStart: turn.time.addingSaturated((deadline - turn.time) / 2),
-            plan: LevelPlan(endpoint, settings, after: redirection?.value), deadline: deadline,
+            plan: isConnectionAlone ? nil : endpoint.scheme.kind.plan(for: endpoint, settings, after: continuation?.value),
+            deadline: deadline,
             hasSmallSegments: segments == .suspected)
+        if let selector {
+            attempt.selector = selector
+            attempt.sourceZone = selector.source?.isLinkLocal == true ? entry.route.interface : 0
+        }
+        return attempt
     }
 
     /// Returns the primary name of the interface to bind to: SO_BINDTODEVICE accepts no alternative name of more than 15 bytes.
@@ -756,7 +782,7 @@ extension TargetMachine {
             if repeatOverslept(run, &turn) { return }
         }
         if result.errno == 0 {
-            guard endpoint.scheme != .tcp else { return succeed(run, race, ended, result, &turn) }
+            guard !isConnectionAlone else { return succeed(run, race, ended, result, &turn) }
             guard let levels = result.levels else { return connected(run, race, ended, &turn) }
             return levelsEnded(levels, run, race, ended, result, &turn)
         }
@@ -804,7 +830,7 @@ extension TargetMachine {
     private func failure(of attempt: AttemptRace.Running, _ result: ProbeResult?, _ turn: Turn) -> FailedAttempt {
         FailedAttempt(
             candidate: attempt.entry.candidate, route: attempt.entry.route, result: result,
-            elapsedNanoseconds: turn.now.elapsed(since: attempt.started).saturatingNanoseconds)
+            elapsedNanoseconds: turn.now.elapsed(since: attempt.started).saturatingNanoseconds, scheme: endpoint.scheme)
     }
 
     /// The time after which a router or this machine reports that the next hop does not answer, in nanoseconds.
@@ -850,7 +876,7 @@ extension TargetMachine {
     }
 }
 
-// MARK: TLS handshakes and HTTP exchanges
+// MARK: Conversations on a connection
 
 extension TargetMachine {
     /// Notes that the connection is established. The levels follow on it, so that no other attempt is needed while they proceed.
@@ -900,10 +926,10 @@ extension TargetMachine {
             for other in race.stopAll() { turn.effects.append(.cancel(attempt: other.id)) }
             return finishProbe(.refusal, mustConfirm: true, &turn)
         }
-        if let redirection = levels.redirection {
+        if let continuation = levels.facts.continuation {
             for other in race.stopAll() { turn.effects.append(.cancel(attempt: other.id)) }
             let origin = RedirectedProbe.Origin(race: race, attempt: attempt, result: result)
-            return follow(redirection, run, origin, findings, &turn)
+            return follow(continuation, run, origin, findings, &turn)
         }
         guard let finding = findings.failure else {
             levelDegradation = findings.degradation ?? slowness(run, result, at: address, turn)
@@ -919,8 +945,10 @@ extension TargetMachine {
     private func findings(
         of levels: LevelResult, at address: IPAddress, _ route: ChosenRoute, _ run: ProbeRun, _ turn: Turn
     ) -> LevelFindings {
-        LevelFindings(
-            levels, at: address, over: route, of: endpoint, settings, after: redirection, started: run.started, now: turn.now)
+        endpoint.scheme.kind.judge(
+            ProbedConnection(
+                levels: levels, address: address, route: route, endpoint: endpoint, settings: settings,
+                continuation: continuation?.value, started: run.started, now: turn.now))
     }
 
     /// Finds a network that drops large packets: a gap in what arrived, then silence; then a success with small segments; then a gap and silence again.
@@ -939,7 +967,8 @@ extension TargetMachine {
         let cause = Cause(
             .network, .packetTooBig, detail: detail,
             evidence: ["address": .text("\(address)"), "inferred": .text("TCP_MAXSEG 536")])
-        findings = LevelFindings(failure: Finding(cause, accusesServer: false))
+        findings = LevelFindings()
+        findings.failure = Finding(cause, accusesServer: false)
     }
 }
 
@@ -1001,7 +1030,7 @@ extension TargetMachine {
     /// Returns the entries of a race. For targets with levels, addresses that fail come last, and are tried beside the probes. Those of
     /// them whose redirect only a probe follows come first, so that their recovery is noticed.
     private func workingFirst(_ entries: [AttemptRace.Entry]) -> [AttemptRace.Entry] {
-        guard endpoint.scheme != .tcp, let survey else { return entries }
+        guard !isConnectionAlone, let survey else { return entries }
         let ranked = entries.map { entry in
             let address = entry.candidate.address
             return (entry, rank: !survey.isFailing(address) ? 1 : survey.isUndecided(address) ? 0 : 2)
@@ -1033,7 +1062,7 @@ private struct RedirectedProbe: Sendable {
 extension TargetMachine {
     /// Begins the probe of the URL to which the target redirects.
     private mutating func follow(
-        _ redirection: Boxed<HTTPRedirection>, _ run: ProbeRun, _ origin: RedirectedProbe.Origin, _ findings: LevelFindings,
+        _ continuation: Continuation, _ run: ProbeRun, _ origin: RedirectedProbe.Origin, _ findings: LevelFindings,
         _ turn: inout Turn
     ) {
         var settings = settings
@@ -1041,8 +1070,7 @@ extension TargetMachine {
         settings.isScheduledOnly = true
         (settings.failAfter, settings.recoverAfter) = (1, 1)
         var machine = TargetMachine(
-            id: id, endpoint: redirection.value.url.probeEndpoint, settings: settings, redirection: redirection,
-            firstNumber: nextNumber)
+            id: id, endpoint: continuation.endpoint, settings: settings, continuing: Boxed(continuation), firstNumber: nextNumber)
         machine.addressFailed = addressFailed
         let redirected = RedirectedProbe(origin: origin, findings: findings, machine: machine)
         phase = .redirected(run, redirected)
@@ -1095,7 +1123,7 @@ extension TargetMachine {
         }
         experience = redirected.machine.experience
         isConnectedInSilence = true
-        let isOfServer = cause.layer == .http && cause.evidence["proxy"] == nil
+        let isOfServer = cause.layer.isAboveConnection && cause.evidence["proxy"] == nil
         let finding = Finding(
             self.cause(cause, of: redirected), accusesServer: verdict.status == .down || isOfServer, isCertain: false)
         let failed = FailedLevels(run, origin.attempt, finding, experience == .silent ? .silence : .refusal)
@@ -1104,7 +1132,7 @@ extension TargetMachine {
 
     /// Returns the cause of the other host as one of the target, which names the redirect.
     private func cause(_ cause: Cause, of redirected: RedirectedProbe) -> Cause {
-        cause.behind(redirected.machine.redirection?.value.redirects.locations ?? [], of: endpoint.hostText)
+        cause.behind(redirected.machine.continuation?.value.locations ?? [], of: endpoint.hostText)
     }
 }
 
@@ -1127,7 +1155,8 @@ extension TargetMachine {
 
     /// Returns why a connection has made no progress until the deadline; `nil` if the path is not at fault.
     private func stall(_ levels: LevelResult, _ result: ProbeResult, at address: IPAddress) -> Finding? {
-        guard levels.isAtDeadline, let progress = levels.progress else { return nil }
+        // A client that waits for the server's first words has sent nothing that could be lost.
+        guard levels.isAtDeadline, levels.bytesSent > 0, let progress = levels.progress else { return nil }
         let stalled = StalledConnection(
             progress: progress, handshakeRetransmissions: result.retransmissions ?? 0, timeout: probeTime, knownLoss: knownLoss)
         guard let cause = stalled.cause(address, port: peer.port) else { return nil }
@@ -1160,11 +1189,7 @@ extension TargetMachine {
 
     /// Returns the finding of a silent target as one of loss, if packets were lost before.
     private func lossy(_ finding: Finding, at address: IPAddress) -> Finding {
-        let isSilence =
-            switch (finding.cause.layer, finding.cause.code) {
-            case (.tcp, .timeout), (.network, .upstreamSilent): true
-            default: false
-            }
+        let isSilence = finding.cause.isSilence || finding.cause.code == .upstreamSilent
         // Several networks that are silent at once have not lost packets by chance.
         guard isSilence, finding.cause.evidence["silent_networks"] == nil, knownLoss >= StalledConnection.decisiveLoss else {
             return finding
@@ -1197,7 +1222,8 @@ extension TargetMachine {
             guard !questions.hosts.contains(where: { $0.query.host == host }) else { return }
             questions.hosts.append(
                 HopBook.Request(
-                    query: HostQuery(host, isBound: isBound), since: run.started.monotonicNanoseconds,
+                    query: HostQuery(host, isBound: isBound, selector: host == hop ? nil : failure.candidate.selector),
+                    since: run.started.monotonicNanoseconds,
                     address: failure.candidate.address, port: failure.port, hop: hop))
         }
         for failure in failures where failure.isSilence(in: turn.localState) {
@@ -1212,7 +1238,8 @@ extension TargetMachine {
                 !questions.searches.contains(where: { $0.hop == hop })
             {
                 let silent = HopSearch.Destination(
-                    failure.candidate.address, port: failure.port, interface: boundName(in: turn.localState))
+                    failure.candidate.address, port: failure.port, interface: boundName(in: turn.localState),
+                    selector: failure.candidate.selector)
                 questions.searches.append(
                     WitnessBook.Request(hop: hop, silent: silent, since: run.started.monotonicNanoseconds))
             }
@@ -1226,7 +1253,8 @@ extension TargetMachine {
 
     /// Whether somebody else than the target's host explains the verdict, so that the host need not be asked.
     private var isExplained: Bool {
-        verdict.status == .down && verdict.cause?.code == .timeout && verdict.cause?.evidence["host"] != .text("answered")
+        guard verdict.status == .down, let cause = verdict.cause else { return false }
+        return (cause.isSilence || cause.code == .timeout) && cause.evidence["host"] != .text("answered")
     }
 
     /// Returns the failure with the times of its probe, and without reports that its explanation excludes.
@@ -1433,8 +1461,9 @@ extension TargetMachine {
         var finding = finding
         finding.isProvisional = !settings.isScheduledOnly && (finding.isProvisional || isSingleReport(finding.cause))
         // The failure of a redirect's destination names the proxy itself, if it uses one.
-        if let proxy, finding.cause.layer.depth < Cause.Layer.tls.depth, finding.cause.evidence["redirects"] == nil {
-            finding = finding.with(finding.cause.before(proxy), accusesServer: false)
+        let layer = finding.cause.layer
+        if peer != endpoint, !layer.isAboveConnection, layer != .local, finding.cause.evidence["redirects"] == nil {
+            finding = finding.with(onTheWay(finding.cause), accusesServer: false)
         }
         if run.silentLookup == nil, finding.cause.layer != .dns, finding.cause.layer != .local {
             finding = finding.with(addressFailure(finding.cause, turn), accusesServer: finding.accusesServer)
@@ -1472,11 +1501,10 @@ extension TargetMachine {
         return Cause(cause.layer, cause.code, detail: cause.detail, evidence: evidence)
     }
 
-    /// The proxy to which connections are made; `nil` if they are made to the server.
-    private var proxy: ProbeProxy? { peer == endpoint ? nil : settings.http.proxy }
-
     /// Returns a cause before the connection, which names the proxy if there is one.
-    private func onTheWay(_ cause: Cause) -> Cause { proxy.map { cause.before($0) } ?? cause }
+    private func onTheWay(_ cause: Cause) -> Cause {
+        peer == endpoint ? cause : endpoint.scheme.kind.cause(cause, onTheWayTo: peer, settings)
+    }
 
     private static let answerAge = "answer_age_s"
 
@@ -1671,7 +1699,7 @@ extension TargetMachine {
         else { return false }
         let ended = running.race.running.remove(at: index)
         survey?.running = running
-        if result.errno == 0, endpoint.scheme != .tcp {
+        if result.errno == 0, !isConnectionAlone {
             guard let levels = result.levels else {
                 cancelSurveyAttempts(&turn)
                 // The levels follow on this connection.
@@ -1700,7 +1728,7 @@ extension TargetMachine {
                 endSurvey(of: ended.entry.candidate.address, cause, &turn)
                 return true
             }
-            if levels.redirection != nil {
+            if levels.facts.continuation != nil {
                 survey?.running = nil
                 survey?.redirect(ended.entry.candidate.address)
                 noteTargetAnswer(ended.entry.candidate.address, ended.entry.route, &turn)
@@ -1856,8 +1884,8 @@ extension TargetMachine {
         if settings.isScheduledOnly { return }
         switch outcome {
         case .success(let address, let roundTrip):
-            // A target that is bound to an interface or a family is not reached by a connection over another one.
-            if settings.interface != nil { return }
+            // A target that is bound to an interface, a source address, a mark or a family is not reached by a connection over another one.
+            if settings.interface != nil || settings.selector != nil { return }
             if let address, !settings.families.contains(address.family) { return }
             // A status that is up has an address and a round trip.
             guard let address = address ?? lastAnswered ?? addresses.first, (roundTrip ?? place.roundTrip) != nil else {
@@ -1937,8 +1965,9 @@ extension TargetMachine {
         if let published, !isInitial, isCurrent(published, interface) { return }
         let failing = verdict.failingSince.map { turn.now.advanced(by: .nanoseconds($0.addingSaturated(-turn.time))) }
         let update = ServerUpdate(
-            endpoint: endpoint, state: verdict.status, cause: verdict.cause, pending: verdict.pending, failingSince: failing,
-            since: published.flatMap { $0.state == verdict.status ? $0.stateMoment : nil } ?? turn.now, address: place.address,
+            endpoint: endpoint, statusName: verdict.status, cause: verdict.cause, pending: verdict.pending, failingSince: failing,
+            since: published.flatMap { $0.statusName == verdict.status ? $0.statusMoment : nil } ?? turn.now,
+            address: place.address,
             interface: interface, roundTrip: place.roundTrip,
             responseTime: place.responseNanoseconds.map { .nanoseconds($0) }, phases: place.phases,
             certificateEnd: certificateEnd,
@@ -1950,7 +1979,7 @@ extension TargetMachine {
 
     /// Returns whether an update has the present status, cause, address and interface. Round trip, detail and evidence are ignored.
     private func isCurrent(_ update: ServerUpdate, _ interface: NetworkInterface?) -> Bool {
-        update.state == verdict.status && update.isFlapping == flaps.isFlapping && update.isPaused == isPaused
+        update.statusName == verdict.status && update.isFlapping == flaps.isFlapping && update.isPaused == isPaused
             && update.cause?.layer == verdict.cause?.layer
             && update.cause?.code == verdict.cause?.code
             && update.pending?.layer == verdict.pending?.layer && update.pending?.code == verdict.pending?.code
@@ -2013,7 +2042,7 @@ extension TargetMachine {
     mutating func budgetUse() -> (MeteredBudgets.Key, Endpoint.Scheme)? { budgetKey().map { ($0, endpoint.scheme) } }
 
     /// The target's number, and whether a tick at this time starts a probe.
-    mutating func tick(at time: Int64) -> (id: TargetID, startsProbe: Bool) { (id, wouldStartProbe(at: time)) }
+    mutating func startsProbe(at time: Int64) -> (id: TargetID, isDue: Bool) { (id, wouldStartProbe(at: time)) }
 
     /// The numbers of the running attempts.
     var runningAttempts: [UInt64] { probeAttempts + surveyAttempts }
@@ -2063,7 +2092,7 @@ extension TargetMachine {
     private var onlyQuery: RouteQuery? {
         if !queries.isEmpty { return queries.count == 1 ? queries[0] : nil }
         guard case .address(let address, nil) = peer.host, settings.interface == nil else { return nil }
-        return RouteQuery(address, port: peer.port)
+        return RouteQuery(address, port: peer.port, selector: settings.selector)
     }
 
     /// The group of targets that shares the target's part of the simultaneous probes.
@@ -2081,7 +2110,7 @@ extension TargetMachine {
 
     /// Whether probes begin with a place for a TLS handshake. The last probe of a target whose host drops the SYN did not need it.
     private var hasHandshakePlace: Bool {
-        endpoint.scheme.usesTLS && redirection == nil && (experience != .silent || isConnectedInSilence)
+        endpoint.scheme.form.usesTLS && continuation == nil && (experience != .silent || isConnectedInSilence)
     }
 
     /// Whether any change of the local state may concern the target, because no route query represents it: the name has no address,

@@ -82,8 +82,10 @@ extension FailedAttempt {
 
     /// Returns whether the server is at fault, if this is the cause.
     func accusesServer(_ cause: Cause, in localState: LocalState) -> Bool {
-        switch cause.layer {
-        case .tcp: cause.code != .timeout || isRouteProven(in: localState)
+        if let refusal = scheme.kind.refusal, refusal == (cause.layer, cause.code) { return true }
+        return switch cause.layer {
+        case _ where cause.isSilence: isRouteProven(in: localState)
+        case .tcp: true
         case .network: result?.reporter?.offender == candidate.address
         default: cause.accusesServer
         }
@@ -144,7 +146,7 @@ extension FailedAttempt {
         var evidence = evidence
         evidence["scope"] = .text("port")
         evidence["place"] = .text(place.rawValue)
-        let subject = "port \(port) of \(hostText)"
+        let subject = port == 0 ? hostText : "port \(port) of \(hostText)"
         let detail =
             switch place {
             case .output: "this machine's packet filter drops packets to \(subject)"
@@ -195,9 +197,12 @@ extension FailedAttempt {
                 "either the connection behind it or the server is at fault"
                 + (isAlone ? "; a second target in another network would tell them apart" : "")
         }
-        let detail = "\(candidate.address) does not answer on port \(candidate.port); \(silence): \(fault)"
+        let detail = "\(candidate.address) does not answer \(requestText); \(silence): \(fault)"
         return Cause(.network, .upstreamSilent, detail: detail, evidence: evidence)
     }
+
+    /// What the target does not answer: `on port 443`, or `pings`.
+    private var requestText: String { scheme.kind.request ?? "on port \(port)" }
 
     private func wallClock(of time: Int64) -> Int64 {
         ended.wallClockNanoseconds.addingSaturated(time.addingSaturated(-probeEnded))
@@ -217,9 +222,12 @@ extension FailedAttempt {
 
     private func timeout(_ evidence: [String: Cause.Evidence]) -> Cause {
         var evidence = evidence
-        var detail = "\(hostText) does not answer on port \(candidate.port)"
-        if nextHop == nil, host?.isAlive == true {
-            detail += ", although it answers on others: its server accepts no more connections, or its packet filter drops them"
+        var detail = "\(hostText) does not answer \(requestText)"
+        if nextHop == nil, host?.isAlive == true, port != 0 {
+            detail +=
+                scheme.kind.usesTCP
+                ? ", although it answers on others: its server accepts no more connections, or its packet filter drops them"
+                : ", although it answers on others: its server is stopped or busy, or its packet filter drops the packets"
         } else if host?.isAlive == true {
             detail += ", although the host is alive"
         } else if nextHop != nil, route.gateway == nil, let confirmed = neighbor.confirmedAgo, isFirstHopAlive, beyond == nil {
@@ -234,7 +242,8 @@ extension FailedAttempt {
             if let distance = witness.distance { evidence["witness_hop"] = .number(distance) }
             detail += "; \(witness.sentence) does"
         }
-        return Cause(.tcp, .timeout, detail: detail, evidence: evidence)
+        let silence = scheme.kind.silence
+        return Cause(silence.layer, silence.code, detail: detail, evidence: evidence)
     }
 
     private func inferred(from report: HopBook.Report, _ evidence: [String: Cause.Evidence]) -> Cause {
@@ -270,7 +279,7 @@ func furthest(_ failures: [(FailedAttempt, Finding)]) -> (FailedAttempt, Finding
     for (failure, finding) in failures {
         let cause = finding.cause
         // This process's own limits rank lowest, because an attempt to another address may have been sent.
-        let rank = cause.layer == .local ? 0 : cause.layer.depth * 2 + (cause.code == .timeout ? 1 : 2)
+        let rank = cause.layer == .local ? 0 : cause.layer.depth * 2 + (cause.isSilence ? 1 : 2)
         if rank > bestRank { (best, bestRank) = ((failure, finding), rank) }
     }
     return best

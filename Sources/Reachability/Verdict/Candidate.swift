@@ -6,9 +6,11 @@ struct Candidate: Hashable, Sendable {
     var zone: UInt32
     /// The index of the interface to which probes are bound; 0 for the kernel's choice.
     var boundTo: UInt32
+    /// The source address and the mark of the packets; `nil` for packets without them.
+    var selector: RouteSelector?
 
     /// The query for the candidate's route.
-    var query: RouteQuery { RouteQuery(address, interface: boundTo != 0 ? boundTo : zone, port: port) }
+    var query: RouteQuery { RouteQuery(address, interface: boundTo != 0 ? boundTo : zone, port: port, selector: selector) }
 }
 
 /// The meaning of the kernel's answer for a candidate.

@@ -31,6 +31,8 @@ struct FailedAttempt: Hashable, Sendable {
     /// The end of the probe.
     var ended = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
     var elapsedNanoseconds: Int64
+    /// The scheme of the target.
+    var scheme = Endpoint.Scheme.unwritten
 
     /// The end of the probe in nanoseconds.
     var probeEnded: Int64 { ended.monotonicNanoseconds }
@@ -65,7 +67,7 @@ struct FailedAttempt: Hashable, Sendable {
         }
         return switch SystemErrorNumber(rawValue: result.errno) {
         case .timedOut: true
-        case .hostUnreachable, .hostDown: result.call == "handshake"
+        case .hostUnreachable, .hostDown: result.isOfNetwork
         default: false
         }
     }
@@ -89,7 +91,7 @@ struct FailedAttempt: Hashable, Sendable {
         guard let result else { return silence(evidence, in: localState) }
         if let reporter = result.reporter, let cause = reported(by: reporter, evidence, in: localState) { return cause }
 
-        let isLocal = result.call != "handshake"
+        let isLocal = !result.isOfNetwork
         // The kernel has just said that it would send a packet to the address, so that no route refuses it.
         if let cause = notPermitted(result, evidence) { return cause }
         switch SystemErrorNumber(rawValue: result.errno) {
@@ -113,6 +115,7 @@ struct FailedAttempt: Hashable, Sendable {
             return makeCause(.network, .adminProhibited, "a router prohibits packets to \(address)")
         case .notPermitted where result.call != "setsockopt":
             return makeCause(.firewall, .localReject, "this machine's packet filter rejects packets to \(address)")
+        case .invalid where result.call == ProbeResult.bind: break
         case .invalid where isLocal:
             return makeCause(.route, .routeBlackhole, "a 'blackhole' route drops packets to \(address)")
         case .networkDown:
@@ -121,22 +124,40 @@ struct FailedAttempt: Hashable, Sendable {
             return makeCause(.link, .noInterface, "the interface that leads to \(address) is gone")
         case .tooManyFiles, .tooManyFilesInSystem, .outOfMemory, .noBufferSpace:
             return makeCause(.local, .fileLimit, "no descriptor or memory left for a probe of \(address)")
+        case .addressNotAvailable where result.call == ProbeResult.bind:
+            guard let selector = candidate.selector, let source = selector.source else { break }
+            let cause = unusableSource(source, .missing, address, selector)
+            return Cause(
+                cause.layer, cause.code, detail: cause.detail, evidence: cause.evidence.merging(evidence) { own, _ in own })
         case .addressNotAvailable where route.source != nil:
             return makeCause(.local, .portExhausted, "all local ports towards \(address) are in use")
         case .messageTooLong:
             return makeCause(.network, .packetTooBig, "packets are too big for the path to \(address)")
-        default:
-            let name = SystemErrorNumber.name(of: result.errno)
-            return makeCause(.local, .sourceUnavailable, "no socket can be used towards \(address): \(name)")
+        default: break
         }
+        let name = SystemErrorNumber.name(of: result.errno)
+        return makeCause(.local, .sourceUnavailable, "no socket can be used towards \(address): \(name)")
     }
 
     /// Returns the cause of a call that a sandbox refuses to this process; `nil` for others.
     private func notPermitted(_ result: ProbeResult, _ evidence: [String: Cause.Evidence]) -> Cause? {
+        let number = SystemErrorNumber(rawValue: result.errno)
+        if result.call == "socket", number == .accessDenied || number == .notPermitted, let permission = scheme.kind.permission {
+            return Cause(.local, .notPermitted, detail: permission, evidence: evidence)
+        }
+        if result.call == ProbeResult.markOption, let mark = candidate.selector?.mark,
+            number == .accessDenied || number == .notPermitted
+        {
+            let detail =
+                "this process may not send packets with the mark \(RouteSelector.text(ofMark: mark)): give it CAP_NET_ADMIN, or CAP_NET_RAW from Linux 5.17 on"
+            return Cause(.local, .notPermitted, detail: detail, evidence: evidence)
+        }
         let what: String
         switch (result.call, SystemErrorNumber(rawValue: result.errno)) {
         case ("socket", .accessDenied), ("socket", .notPermitted), ("socket", .familyNotSupported):
             what = "open IPv\(candidate.address.family.rawValue) sockets"
+        case (ProbeResult.bind, .accessDenied), (ProbeResult.bind, .notPermitted):
+            what = "bind to its source address"
         case ("connect", .accessDenied): what = "connect to \(candidate.address) on port \(port)"
         default: return nil
         }
@@ -159,9 +180,10 @@ struct FailedAttempt: Hashable, Sendable {
 
     private func evidence(in localState: LocalState) -> [String: Cause.Evidence] {
         var evidence: [String: Cause.Evidence] = [
-            "address": .text("\(candidate.address)"), "port": .number(Int(port)),
-            "elapsed_ms": .number(Int(elapsedNanoseconds / 1_000_000)),
+            "address": .text("\(candidate.address)"), "elapsed_ms": .number(Int(elapsedNanoseconds / 1_000_000)),
         ]
+        if let selector = candidate.selector { evidence.merge(selector.evidence) { own, _ in own } }
+        if port != 0 { evidence["port"] = .number(Int(port)) }
         if let name = localState.interfaces[route.interface]?.name { evidence["interface"] = .text(name) }
         if let gateway = route.gateway { evidence["gateway"] = .text("\(gateway)") }
         if let result {

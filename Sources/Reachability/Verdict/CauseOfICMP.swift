@@ -14,6 +14,10 @@ extension FailedAttempt {
             code = found
         }
         let address = candidate.address
+        // This machine itself reports a closed port of its own address.
+        if code == .portFiltered, nextHop == nil, reporter.offender == address, let refusal = scheme.kind.refusal {
+            return refused(refusal, evidence)
+        }
         if isOwn(reporter, in: localState), code != .packetTooBig {
             // The kernel reports its own failed neighbor discovery like a rejecting filter; the neighbor table distinguishes
             // them. Without an answer from that table, a silent neighbor is more likely than such a filter. The table forgets failed
@@ -25,7 +29,10 @@ extension FailedAttempt {
             return Cause(.firewall, .localReject, detail: detail, evidence: evidence)
         }
         if let offender = reporter.offender, offender == address, code != .packetTooBig {
-            let detail = "\(address) itself refuses packets to port \(port): \(code.rawValue)"
+            if code == .portFiltered, let refusal = scheme.kind.refusal {
+                return refused(refusal, evidence)
+            }
+            let detail = "\(address) itself refuses packets\(port == 0 ? "" : " to port \(port)"): \(code.rawValue)"
             return Cause(.network, code, detail: detail, evidence: evidence)
         }
         let hop = reporter.offender.map { "\($0)" } ?? "this machine"
@@ -33,12 +40,19 @@ extension FailedAttempt {
             switch code {
             case .netUnreachable: "\(hop) has no route to the network of \(address)"
             case .adminProhibited: "\(hop) prohibits packets to \(address)"
-            case .portFiltered: "\(hop) filters port \(port) of \(address)"
+            case .portFiltered: "\(hop) filters \(port == 0 ? "packets to" : "port \(port) of") \(address)"
             case .packetTooBig: "\(hop) reports that packets are too big for the path to \(address)"
             case .ttlExceeded: "\(hop) reports that packets to \(address) exceeded their hop limit"
             default: "\(hop) cannot reach \(address)"
             }
         return Cause(.network, code, detail: detail, evidence: evidence)
+    }
+
+    /// Returns the cause of a port at which nobody listens.
+    private func refused(
+        _ refusal: (layer: Cause.Layer, code: Cause.Code), _ evidence: [String: Cause.Evidence]
+    ) -> Cause {
+        Cause(refusal.layer, refusal.code, detail: "\(hostText) has no server on port \(port)", evidence: evidence)
     }
 
     /// The time within which this machine's packet filter has rejected a packet, in nanoseconds.

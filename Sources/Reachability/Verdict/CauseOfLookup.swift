@@ -16,13 +16,28 @@ enum CauseOfLookup {
     static let silenceNanoseconds: Int64 = 1_000_000_000
 
     /// Returns the cause of an answer without addresses. `answer` is `nil` if the deadline passed without one.
+    /// `resolver` is the name server that alone was asked; `nil` for those of the system.
     static func cause(
-        _ answer: LookupAnswer?, name: String, elapsed: Int64, in localState: LocalState
+        _ answer: LookupAnswer?, name: String, by resolver: NameServerAddress? = nil, elapsed: Int64, in localState: LocalState
     ) -> Cause {
         if let answer, answer.answeredBy == .dns {
-            return LookupFailure(answer: answer, name: name, elapsed: elapsed, localState: localState).cause
+            return LookupFailure(answer: answer, name: name, resolver: resolver, elapsed: elapsed, localState: localState).cause
+        }
+        // The deadline passed before anything was known.
+        if let resolver {
+            let lookup = LookupAnswer(id: 0, code: NameCode.tryAgain, v4: FamilyLookup(.unanswered))
+            return LookupFailure(answer: lookup, name: name, resolver: resolver, elapsed: elapsed, localState: localState).cause
         }
         return causeOfCode(answer, name: name, elapsed: elapsed, in: localState)
+    }
+
+    /// Returns a cause that names the source address to whose family the addresses of a target are limited. Other causes stay as they are.
+    static func naming(_ source: IPAddress?, in cause: Cause) -> Cause {
+        guard let source, cause.code == .noAddressForFamily else { return cause }
+        return Cause(
+            cause.layer, cause.code,
+            detail: "\(cause.detail); its source address \(source) allows IPv\(source.family.rawValue) alone",
+            evidence: cause.evidence.merging(["source_address": .text("\(source)")]) { own, _ in own })
     }
 
     /// Returns the cause of an answer whose only addresses are 0.0.0.0 and ::.

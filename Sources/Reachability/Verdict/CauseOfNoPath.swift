@@ -5,6 +5,7 @@
 /// need no link.
 func candidateRoute(of candidate: Candidate, by answer: RouteAnswer, in localState: LocalState) -> CandidateRoute? {
     if let cause = noHost(candidate.address, by: answer) { return .blocked(cause, interface: nil) }
+    if let blocked = blockedSource(of: candidate, by: answer, in: localState) { return blocked }
     // Without it, the kernel sends packets to loopback addresses elsewhere.
     if candidate.address.isLoopback, let index = localState.loopback,
         let cause = fault(of: index, in: localState, for: candidate.address)
@@ -54,6 +55,44 @@ private func noHost(_ address: IPAddress, by answer: RouteAnswer) -> Cause? {
     return Cause(.route, .noRoute, detail: detail, evidence: evidence)
 }
 
+/// Returns the cause for a source address that packets cannot have now; `nil` if nothing is wrong with it.
+///
+/// For IPv4, a route shows that the kernel accepts the source: it also knows those of local routes to prefixes. For IPv6, the kernel compares the
+/// source with rules only.
+private func blockedSource(of candidate: Candidate, by answer: RouteAnswer, in localState: LocalState) -> CandidateRoute? {
+    guard let selector = candidate.selector, let source = selector.source, answer != .unanswered else { return nil }
+    var route: ChosenRoute?
+    if case .route(let found) = answer { route = found }
+    if source.family == .v4, route != nil { return nil }
+    if candidate.boundTo != 0, let cause = fault(of: candidate.boundTo, in: localState, for: candidate.address) {
+        return .blocked(cause, interface: candidate.boundTo)
+    }
+    if !source.isLoopback, let fault = localState.sourceFault(source) {
+        return .blocked(unusableSource(source, fault, candidate.address, selector), interface: nil)
+    }
+    guard source.isLoopback, route?.kind != .local, !candidate.address.isLoopback else { return nil }
+    let detail =
+        "packets from \(source), a loopback address, do not leave this machine, so that none reaches \(candidate.address)"
+    let evidence = selector.evidence.merging(["address": .text("\(candidate.address)")]) { own, _ in own }
+    return .blocked(Cause(.route, .noRoute, detail: detail, evidence: evidence), interface: nil)
+}
+
+/// Returns the cause for a source address that this machine does not have, or cannot use.
+func unusableSource(
+    _ source: IPAddress, _ fault: AddressFault, _ address: IPAddress, _ selector: RouteSelector
+) -> Cause {
+    let detail =
+        switch fault {
+        case .missing: "no interface has \(source), the source address of the probes of \(address)"
+        case .tentative: "\(source), the source address of the probes of \(address), is still being checked for duplicates"
+        case .duplicate: "\(source), the source address of the probes of \(address), is in use by another host"
+        }
+    var evidence = selector.evidence
+    evidence["address"] = .text("\(address)")
+    evidence["family"] = .number(Int(address.family.rawValue))
+    return Cause(.address, fault.code, detail: detail, evidence: evidence)
+}
+
 /// Returns the cause for a target without an open route: the lowest layer, and within that layer the most specific code.
 func lowestCause(_ candidateRoutes: [(Candidate, CandidateRoute)]) -> (candidate: Candidate, cause: Cause, interface: UInt32?)? {
     var lowest: (candidate: Candidate, cause: Cause, interface: UInt32?)?
@@ -72,38 +111,6 @@ func noInterface(_ name: String) -> Cause {
     Cause(.link, .noInterface, detail: "there is no interface \(name)", evidence: ["interface": .text(name)])
 }
 
-extension Cause.Layer {
-    /// The index in the order of layers from this machine outwards: 0 for the link.
-    var depth: Int { Cause.Layer.allCases.firstIndex(of: self) ?? 0 }
-
-    /// Whether this machine alone determines a fault in this layer, without sending a packet: link, address, route.
-    var isCertain: Bool { self == .link || self == .address || self == .route }
-}
-
-extension Cause {
-    /// Whether this machine alone determines the fault, so that no second probe can show more: its links, addresses and routes, EPERM and
-    /// rejections of its packet filter, its own limits and files.
-    var isDeterminedHere: Bool {
-        switch layer {
-        case .firewall:
-            code == .localReject
-                || evidence["errno"] == .text(SystemErrorNumber.name(of: SystemErrorNumber.notPermitted.rawValue))
-        case .local: true
-        default: layer.isCertain
-        }
-    }
-
-    /// Whether the evidence shows a fault of the server's name: an authority answered that the name has no usable address. A name
-    /// server that fails, or that names no authority, accuses nobody but itself.
-    var accusesServer: Bool {
-        guard layer == .dns, evidence["authoritative"] != .flag(false),
-            [.nameNotFound, .noAddressForFamily, .unusableAddress].contains(code)
-        else { return false }
-        let isAnswered = [LookupAnswer.Source.dns, .nss].contains { evidence["answered_by"] == .text($0.rawValue) }
-        return isAnswered
-    }
-}
-
 private func refusal(
     of candidate: Candidate, _ kind: SystemErrorNumber, _ number: Int32? = nil, in localState: LocalState
 ) -> CandidateRoute {
@@ -114,16 +121,17 @@ private func refusal(
     for index in [candidate.boundTo, candidate.zone, loopback ?? 0] where index != 0 {
         if let cause = fault(of: index, in: localState, for: address) { return .blocked(cause, interface: index) }
     }
-    let evidence: [String: Cause.Evidence] = [
-        "errno": .text(SystemErrorNumber.name(of: number ?? kind.rawValue)), "call": .text("RTM_GETROUTE"),
-        "address": .text("\(address)"),
-    ]
+    var evidence = candidate.selector?.evidence ?? [:]
+    evidence["errno"] = .text(SystemErrorNumber.name(of: number ?? kind.rawValue))
+    evidence["call"] = .text("RTM_GETROUTE")
+    evidence["address"] = .text("\(address)")
+    let packets = candidate.selector?.phrase ?? ""
     let (code, detail): (Cause.Code, String) =
         switch kind {
-        case .hostUnreachable: (.routeUnreachable, "an 'unreachable' route refuses \(address)")
-        case .accessDenied, .notPermitted: (.routeProhibited, "a 'prohibit' route or rule refuses \(address)")
-        case .invalid: (.routeBlackhole, "a 'blackhole' route drops packets to \(address)")
-        default: (.noRoute, "there is no route to \(address)")
+        case .hostUnreachable: (.routeUnreachable, "an 'unreachable' route refuses \(address)\(packets)")
+        case .accessDenied, .notPermitted: (.routeProhibited, "a 'prohibit' route or rule refuses \(address)\(packets)")
+        case .invalid: (.routeBlackhole, "a 'blackhole' route drops packets to \(address)\(packets)")
+        default: (.noRoute, "there is no route to \(address)\(packets)")
         }
     if code == .noRoute, !address.isLoopback, localState.path.status == .unsatisfied, let cause = localState.path.cause,
         cause.layer == .link || cause.layer == .address
@@ -139,8 +147,10 @@ private func sourceFault(
     of candidate: Candidate, _ route: ChosenRoute, in localState: LocalState
 ) -> Cause? {
     let address = candidate.address
-    // The kernel names no source for a query with an interface.
-    guard candidate.boundTo == 0, candidate.zone == 0, !address.isLinkLocal, !address.isLoopback else { return nil }
+    // The kernel names no source for a query with an interface or a source.
+    guard candidate.selector?.source == nil, candidate.boundTo == 0, candidate.zone == 0, !address.isLinkLocal,
+        !address.isLoopback
+    else { return nil }
     let fault = localState.addressFault(route.interface, address.family)
     switch (address.family, route.source) {
     case (.v4, nil): break

@@ -70,6 +70,25 @@ struct FailureStreak: Hashable, Sendable {
         if failure.drop?.isConfirmed == false { finding.isProvisional = true }
         let address = failure.candidate.address
         switch (finding.cause.layer, finding.cause.code) {
+        case _ where finding.cause.isSilence:
+            inferred[address] = nil
+            if finding.accusesServer {
+                // The witness may have answered after the last packet to the target: at the end of an outage, the first targets to answer
+                // would accuse all others. The next probe's packets are sent after the answer.
+                if failure.nextHop != nil, witnessed[address]?.route != failure.route { finding.isProvisional = true }
+                witnessed[address] = Earlier(route: failure.route, finding: finding)
+            }
+            guard let former = earlierFinding(failure) else { return finding }
+            // The host itself answers datagrams.
+            if failure.host?.isAlive == true, former.cause.code == .hostUnreachable {
+                earlier[address] = nil
+                return finding
+            }
+            if former.cause.layer != .network, failure.neighbor.isReachable || failure.isFirstHopAlive {
+                earlier[address] = nil
+                return finding
+            }
+            return former
         case (.network, _) where finding.cause.evidence["inferred"] != nil:
             inferred[address] = Earlier(route: failure.route, finding: finding)
         case (.network, .upstreamSilent):
@@ -92,25 +111,6 @@ struct FailureStreak: Hashable, Sendable {
         case (.neighbor, _), (.network, _), (.firewall, _):
             // The latest cause counts: a gateway that is silent now can no longer report, and one that reports is not silent.
             earlier[address] = Earlier(route: failure.route, finding: finding)
-        case (.tcp, .timeout):
-            inferred[address] = nil
-            if finding.accusesServer {
-                // The witness may have answered after the last packet to the target: at the end of an outage, the first targets to answer
-                // would accuse all others. The next probe's packets are sent after the answer.
-                if failure.nextHop != nil, witnessed[address]?.route != failure.route { finding.isProvisional = true }
-                witnessed[address] = Earlier(route: failure.route, finding: finding)
-            }
-            guard let former = earlierFinding(failure) else { return finding }
-            // The host itself answers datagrams.
-            if failure.host?.isAlive == true, former.cause.code == .hostUnreachable {
-                earlier[address] = nil
-                return finding
-            }
-            if former.cause.layer != .network, failure.neighbor.isReachable || failure.isFirstHopAlive {
-                earlier[address] = nil
-                return finding
-            }
-            return former
         case (.tcp, _):
             // The host has answered.
             (earlier[address], inferred[address]) = (nil, nil)

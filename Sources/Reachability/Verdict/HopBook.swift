@@ -160,6 +160,9 @@ struct HopBook: Sendable {
     /// The number of hosts of which something is known.
     var hostCount: Int { records.count }
 
+    /// Whether a target waits for a host's reply.
+    var isWaited: Bool { records.values.contains { !$0.waiting.isEmpty } }
+
     /// Returns the state of a host if it is known; `nil` if the target must wait for a reply. `query` is the query that must be sent; `nil` for
     /// none.
     mutating func state(_ request: Request, for target: TargetID, at now: Int64) -> (state: State?, query: HostQuery?) {

@@ -12,10 +12,13 @@ package final class LocalState: Sendable {
     package let hasResolver: Bool
     /// Returns why an interface has no source address of a family; `nil` if it has one.
     let addressFault: @Sendable (UInt32, IPAddress.Family) -> AddressFault?
+    /// Returns why an address cannot be the source of packets; `nil` if an interface has it, and it is usable.
+    let sourceFault: @Sendable (IPAddress) -> AddressFault?
 
     init(
         interfaces: [UInt32: NetworkInterface], path: NetworkPath, isOwn: @escaping @Sendable (IPAddress) -> Bool,
-        hasResolver: Bool, addressFault: @escaping @Sendable (UInt32, IPAddress.Family) -> AddressFault? = { _, _ in nil }
+        hasResolver: Bool, addressFault: @escaping @Sendable (UInt32, IPAddress.Family) -> AddressFault? = { _, _ in nil },
+        sourceFault: @escaping @Sendable (IPAddress) -> AddressFault? = { _ in nil }
     ) {
         self.interfaces = interfaces
         loopback = interfaces.values.first { $0.type == .loopback }?.index
@@ -23,5 +26,6 @@ package final class LocalState: Sendable {
         self.isOwn = isOwn
         self.hasResolver = hasResolver
         self.addressFault = addressFault
+        self.sourceFault = sourceFault
     }
 }

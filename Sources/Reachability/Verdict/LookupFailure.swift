@@ -2,6 +2,8 @@
 struct LookupFailure {
     let answer: LookupAnswer
     let name: String
+    /// The name server that alone was asked; `nil` for those of the system.
+    var resolver: NameServerAddress?
     let elapsed: Int64
     let localState: LocalState
 
@@ -18,14 +20,17 @@ struct LookupFailure {
         var furthest: NameServerExchange?
         for exchange in failed where rank(exchange) > furthest.map(rank) ?? -1 { furthest = exchange }
         if isWithoutResolver(furthest) { return noResolver(furthest) }
-        guard let furthest else { return silence(evidence, nil) }
+        guard let furthest else {
+            guard let resolver else { return silence(evidence, nil) }
+            return silence(evidence.merging(["resolver": .text("\(resolver)")]) { own, _ in own }, resolver)
+        }
         return cause(of: furthest)
     }
 
     /// Returns whether resolv.conf names no server, and none answers at the address that is asked instead. An answer from there, and a limit
     /// of this process, are facts of their own.
     private func isWithoutResolver(_ furthest: NameServerExchange?) -> Bool {
-        guard !localState.hasResolver else { return false }
+        guard resolver == nil, !localState.hasResolver else { return false }
         guard let furthest else { return true }
         return switch furthest.outcome {
         case .answered, .invalid: false
@@ -146,7 +151,7 @@ struct LookupFailure {
             switch code {
             case .netUnreachable: "\(hop) has no route to the network of the name server \(server)"
             case .adminProhibited: "\(hop) prohibits packets to the name server \(server)"
-            case .portFiltered: "\(hop) filters port 53 of the name server \(server)"
+            case .portFiltered: "\(hop) filters \(Self.port(of: server))"
             default: "\(hop) cannot reach the name server \(server)"
             }
         return Cause(.network, code, detail: detail, evidence: evidence)
@@ -169,7 +174,7 @@ struct LookupFailure {
         case .notPermitted:
             var evidence = evidence
             if let scope = exchange.scope { evidence["scope"] = .text(scope.rawValue) }
-            let what = exchange.scope == .address ? "the name server \(server)" : "port 53 of the name server \(server)"
+            let what = exchange.scope == .address ? "the name server \(server)" : Self.port(of: server)
             let detail = "this machine's packet filter drops packets to \(what)"
             return Cause(.firewall, .localDrop, detail: detail, evidence: evidence)
         case .networkUnreachable, .familyNotSupported, .addressNotAvailable:
@@ -193,8 +198,12 @@ struct LookupFailure {
     }
 
     private func closedPort(_ server: ResolverConfiguration.Nameserver, _ evidence: [String: Cause.Evidence]) -> Cause {
-        let detail = "port 53 of the name server \(server) is closed"
+        let detail = "\(Self.port(of: server)) is closed"
         return Cause(.dns, .resolverRefused, detail: detail, evidence: evidence)
+    }
+
+    private static func port(of server: ResolverConfiguration.Nameserver) -> String {
+        "port \(server.port) of the name server \(NameServerAddress(server.address, zone: server.zone))"
     }
 
     /// Returns the cause of a lookup without any answer. Without a path, no answer was possible.
@@ -231,9 +240,6 @@ struct SilentLookup: Hashable, Sendable {
     let cause: Cause
     /// The silent name servers, in the order in which they were asked.
     let servers: [ResolverConfiguration.Nameserver]
-
-    /// The port of name servers.
-    static let port: UInt16 = 53
 
     /// Creates the examination of a lookup; `nil` if its cause is another one, or no name server is known.
     init?(_ cause: Cause, _ answer: LookupAnswer?) {

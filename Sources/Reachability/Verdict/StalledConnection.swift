@@ -6,7 +6,7 @@ internal import Pacing
 /// | progress of the connection at the deadline, the first row that applies | fault |
 /// |---|---|
 /// | the last data were sent less than one and a half round trips ago, and nothing was sent again | the path is slow |
-/// | no byte of data was acknowledged, and the first segment was sent three times, or never, because this machine's packet filter refuses it | the path carries no data |
+/// | no byte of data was acknowledged, and the first segment was sent four times (three over a path that leaves no time for more), or never, because this machine's packet filter refuses it | the path carries no data |
 /// | segments were sent again | the path loses packets |
 /// | packets were lost in the results before | the path loses packets |
 /// | otherwise | that of the server, or of the whole path |
@@ -25,11 +25,21 @@ struct StalledConnection: Hashable, Sendable {
     static let slowPart: Int64 = 10
     /// The time after which the kernel sends a SYN again, in nanoseconds (TCP_TIMEOUT_INIT).
     private static let firstTimeout: Int64 = 1_000_000_000
-    /// The retransmissions of the first data after which their silence is no chance: at a loss of 20 % each way, all three are lost in one of twenty
-    /// connections, and a verdict needs two.
-    private static let decisiveRetransmissions = 2
+    /// The least time after which the kernel sends data again, in nanoseconds (TCP_RTO_MIN).
+    private static let leastTimeout: Int64 = 200_000_000
     /// The loss from which the next silence is probably loss too, in percent.
     static let decisiveLoss = 10
+
+    /// The retransmissions of the first data after which their silence is no chance: at a loss of 20 % each way all four segments are lost in one of
+    /// sixty connections, and at 30 % in one of fifteen, and a verdict needs two such connections. Three segments decide where the time does not suffice
+    /// for the third retransmission, whose time is seven times that of the first one.
+    private var decisiveRetransmissions: Int {
+        let roundTrip = Int64(progress.roundTripMicroseconds).multipliedSaturated(by: 1_000)
+        // RFC 6298 section 2.2, with the kernel's least deviation.
+        let first = max(roundTrip.addingSaturated(Self.leastTimeout), roundTrip.multipliedSaturated(by: 3))
+        let third = first.multipliedSaturated(by: 7).addingSaturated(roundTrip)
+        return third <= timeout / 10 * 9 ? 3 : 2
+    }
 
     var fault: Fault {
         let roundTrip = Int64(progress.roundTripMicroseconds).multipliedSaturated(by: 1_000)
@@ -40,7 +50,7 @@ struct StalledConnection: Hashable, Sendable {
         let isExplained = handshakeRetransmissions == 0 || (roundTrip >= Self.firstTimeout && knownLoss < Self.decisiveLoss)
         let isDue = sinceSent >= roundTrip.addingSaturated(roundTrip / 2)
         if again == 0, isExplained, !isDue, roundTrip >= timeout / Self.slowPart { return .latency }
-        let isRepeated = again >= Self.decisiveRetransmissions && progress.unacknowledged > 0
+        let isRepeated = again >= decisiveRetransmissions && progress.unacknowledged > 0
         // The kernel keeps data that this machine's packet filter refuses, and counts them neither as sent nor as sent again.
         let isKept = again == 0 && sinceSent >= max(Self.firstTimeout, roundTrip.multipliedSaturated(by: 3))
         if let bytes = progress.bytesAcknowledged, bytes <= 1, handshakeRetransmissions == 0, isRepeated || isKept,

@@ -1,34 +1,5 @@
 internal import Pacing
 
-/// The result of a failed probe: its cause, and whether the server is at fault.
-struct Finding: Hashable, Sendable {
-    let cause: Cause
-    /// Whether it is proven that the route to the server works, so that the server is `down`. Otherwise it is `unreachable`.
-    let accusesServer: Bool
-
-    /// Whether the cause needs no count: this machine alone determines it.
-    let isCertain: Bool
-    /// Whether the next probe examines the failure in another way: with more time, with other segments, or because one message of a router is no
-    /// proof. Such a failure alone decides nothing, even if one failure suffices otherwise.
-    var isProvisional = false
-
-    init(_ cause: Cause, accusesServer: Bool, isCertain: Bool? = nil) {
-        self.cause = cause
-        self.accusesServer = accusesServer
-        self.isCertain = isCertain ?? cause.isDeterminedHere
-    }
-
-    /// Returns the finding with another form of its cause.
-    func with(_ cause: Cause, accusesServer: Bool) -> Finding {
-        var finding = Finding(cause, accusesServer: accusesServer, isCertain: isCertain)
-        finding.isProvisional = isProvisional
-        return finding
-    }
-
-    /// Creates the finding of a cause that needs no further proof.
-    init(_ cause: Cause) { self.init(cause, accusesServer: cause.accusesServer) }
-}
-
 /// The status of a target and its cause, determined by counting consecutive results.
 ///
 /// | present status | result | effect |
@@ -48,7 +19,7 @@ struct Verdict: Hashable, Sendable {
     let recoverAfter: Int
     /// The minimum time between the starts of two probes that count, in nanoseconds.
     private let interval: Int64
-    private(set) var status = ServerState.unknown
+    private(set) var status = StatusName.unknown
     /// The cause of the status; `nil` if the status is unknown or up.
     private(set) var cause: Cause?
     /// The time at which the first failure was seen since the target was up, on the monotonic clock in nanoseconds; `nil` if none was.

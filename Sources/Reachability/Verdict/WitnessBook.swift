@@ -177,11 +177,13 @@ struct WitnessBook: Sendable {
     }
 
     /// Notes that a name server behind the hop has answered.
-    mutating func noteNameServer(_ address: IPAddress, behind hop: Neighbor.Key, at now: Int64) {
+    mutating func noteNameServer(
+        _ address: IPAddress, port: UInt16 = NameServerAddress.usualPort, behind hop: Neighbor.Key, at now: Int64
+    ) {
         guard address != hop.address else { return }
         let index = place(of: hop)
         records[index].used = now
-        records[index].answered(Witness(kind: .nameServer, address: address, port: SilentLookup.port, time: now))
+        records[index].answered(Witness(kind: .nameServer, address: address, port: port, time: now))
         records[index].hasNameServer = true
     }
 
@@ -218,7 +220,11 @@ struct WitnessBook: Sendable {
             let network = request.silent.address.network
             let others = record.answerers.filter { !network.contains($0.address) && isUp($0.target) }
                 .sorted { $0.time > $1.time }.prefix(Self.otherLimit)
-                .map { HopSearch.Other($0.target, .init($0.address, port: $0.port, interface: request.silent.interface)) }
+                .map { answerer in
+                    var destination = request.silent
+                    (destination.address, destination.port) = (answerer.address, answerer.port)
+                    return HopSearch.Other(answerer.target, destination)
+                }
             let search = HopSearch(record.hop, request.silent, others: Array(others))
             records[index].search = search
             records[index].isSearching = true

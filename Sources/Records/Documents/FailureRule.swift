@@ -64,7 +64,7 @@ package struct FailureRule: Hashable, Sendable {
     }
 
     /// Returns the result of one server.
-    package func verdict(_ state: ServerState, _ cause: Cause?) -> StatusDocument.Verdict {
+    package func verdict(_ state: StatusName, _ cause: Cause?) -> StatusDocument.Verdict {
         if isStrict, state == .degraded { return .doesNotHold }
         if let cause, names(cause) { return .doesNotHold }
         return StatusDocument.Verdict(state)
@@ -73,5 +73,5 @@ package struct FailureRule: Hashable, Sendable {
     /// Returns whether a server with this cause counts as failed.
     package func names(_ cause: Cause) -> Bool { patterns.contains { $0.matches(cause) } }
 
-    package func verdict(_ update: ServerUpdate) -> StatusDocument.Verdict { verdict(update.state, update.cause) }
+    package func verdict(_ update: ServerUpdate) -> StatusDocument.Verdict { verdict(update.statusName, update.cause) }
 }

@@ -19,8 +19,8 @@ package struct LookupResult: Hashable, Sendable {
         guard case .name(let name) = (report.proxy ?? report.endpoint).host else { return nil }
         self.name = name
         // A layer before the name's resolution fails, such as the link: the lookup says nothing about the name server.
-        if let cause = report.cause, cause.layer != .dns, report.address == nil { return nil }
-        cause = report.cause.flatMap { $0.layer == .dns ? $0 : nil }
+        if let cause = report.cause, !cause.isOfLookup, report.address == nil { return nil }
+        cause = report.cause.flatMap { $0.isOfLookup ? $0 : nil }
         (duration, server) = (report.resolution, report.lookup?.server?.description)
         switch report.lookup?.answeredBy {
         case .dns, .nss: break

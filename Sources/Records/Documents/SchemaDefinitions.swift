@@ -101,7 +101,7 @@ extension Schema {
     private static var target: Members {
         [
             ("target", .text("The target as the user wrote it")),
-            ("status", .enumeration(ServerState.allCases.map(\.rawValue), "")),
+            ("status", .enumeration(StatusName.allCases.map(\.rawValue), "")),
             ("cause", .nullable(.reference("cause"))),
             ("since", .date("The time since which the status holds")),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),
@@ -113,6 +113,7 @@ extension Schema {
             ("interface", .nullable(.text(""))),
             ("interface_type", .nullable(interfaceType)),
         ] + identity + [
+            ("phase", phase),
             (
                 "pending",
                 .flag("Whether the last probe failed, and too few did to change the status; `cause` is that of the failure")
@@ -133,7 +134,11 @@ extension Schema {
             ("phases_ms", phases),
             ("certificate_days_left", certificateDaysLeft),
             ("cause", .nullable(.reference("cause"))),
-        ] + identity
+        ] + identity + [("phase", phase)]
+    }
+
+    private static var phase: Node {
+        .nullable(.enumeration(JobPhase.allCases.map(\.rawValue), "Whether the job of a heartbeat target runs; null for others"))
     }
 
     private static var phases: Node {
@@ -269,7 +274,7 @@ extension Schema {
         let address: Members = [
             ("address", .text("")),
             ("family", .integer("4 or 6")),
-            ("status", .enumeration(ServerState.allCases.map(\.rawValue), "")),
+            ("status", .enumeration(StatusName.allCases.map(\.rawValue), "")),
             ("cause", .nullable(.reference("cause"))),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),
         ]
@@ -277,7 +282,7 @@ extension Schema {
             ("v", .integer("The version of this format")),
             ("ts", .date("When the document was created")),
             ("target", .nullable(.text("The target as the user wrote it; null if the path is explained"))),
-            ("status", .enumeration(ServerState.allCases.map(\.rawValue) + ["satisfied", "unsatisfied"], "")),
+            ("status", .enumeration(StatusName.allCases.map(\.rawValue) + ["satisfied", "unsatisfied"], "")),
             ("cause", .nullable(.reference("cause"))),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds"))),
             ("address", .nullable(.text(""))),
@@ -373,7 +378,7 @@ extension Schema {
         ]
         let sample: Members = [
             ("target", .text("The id or the text of the target")), ("t", .date("")),
-            ("status", .enumeration(ServerState.allCases.map(\.rawValue) + ["maintenance"], "")),
+            ("status", .enumeration(StatusName.allCases.map(\.rawValue) + ["maintenance"], "")),
             ("rtt_ms", .nullable(.number("Round trip, milliseconds; null if the probe failed"))),
             (
                 "response_ms",
@@ -392,7 +397,7 @@ extension Schema {
     }
 
     private static var report: Node {
-        let states = ServerState.allCases.map(\.rawValue) + ["maintenance", "not_recorded"]
+        let states = StatusName.allCases.map(\.rawValue) + ["maintenance", "not_recorded"]
         let roundTrips: Members = ["min", "p50", "p95", "max"].map { ($0, .nullable(.number("Milliseconds"))) }
         let target: Members =
             [

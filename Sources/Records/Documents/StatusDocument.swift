@@ -34,7 +34,7 @@ package struct StatusDocument: Hashable {
         case holds, doesNotHold, undetermined
 
         /// The result of one server.
-        package init(_ state: ServerState) {
+        package init(_ state: StatusName) {
             self =
                 switch state {
                 case .up, .degraded: .holds

@@ -69,15 +69,15 @@ package struct StatusText {
         guard !targets.isEmpty else { return [] }
         let names = names.isEmpty ? targets.map(\.endpoint.sentence) : names
         let width = names.map { DisplayWidth.columns($0) }.max() ?? 0
-        let stateWidth = targets.map(\.state.rawValue.count).max() ?? 0
+        let statusWidth = targets.map(\.statusName.rawValue.count).max() ?? 0
         let rows = zip(targets, names).map { target, name in
-            let assessment = target.state.assessment
-            let state = TextStyle.pad(target.state.rawValue, target.sentence.isEmpty ? 0 : stateWidth)
+            let assessment = target.statusName.assessment
+            let status = TextStyle.pad(target.statusName.rawValue, target.sentence.isEmpty ? 0 : statusWidth)
             let cells = [
                 style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(name, width),
-                style.paint(state, assessment), target.sentence,
+                style.paint(status, assessment), target.sentence,
             ]
-            return ("  " + cells.filter { !$0.isEmpty }.joined(separator: "  "), 2 + 2 + width + 2 + stateWidth + 2)
+            return ("  " + cells.filter { !$0.isEmpty }.joined(separator: "  "), 2 + 2 + width + 2 + statusWidth + 2)
         }
         return [("", 0), (title, 0)] + rows
     }

@@ -32,13 +32,13 @@ package struct WhyDocument {
         // A cause of one address counts too: the target's own cause may be another one.
         let causes = evidence.addresses.compactMap { $0.update?.cause } + [evidence.update?.cause].compactMap { $0 }
         if causes.contains(where: rule.names) { return .doesNotHold }
-        return rule.verdict(diagnosis.state, diagnosis.cause)
+        return rule.verdict(diagnosis.status, diagnosis.cause)
     }
 
     /// The assessment of the result, for the closing line.
     package var assessment: TextStyle.Assessment {
         guard evidence.endpoint != nil else { return evidence.path.assessment }
-        return diagnosis.state.assessment
+        return diagnosis.status.assessment
     }
 
     /// The document as one line of JSON, without the newline.
@@ -49,7 +49,7 @@ package struct WhyDocument {
             writer.member("v", RecordFormat.version)
             writer.member("ts", Timestamp.text(moment))
             writer.member("target", evidence.endpoint?.text)
-            writer.member("status", evidence.endpoint == nil ? path.status.rawValue : diagnosis.state.rawValue)
+            writer.member("status", evidence.endpoint == nil ? path.status.rawValue : diagnosis.status.rawValue)
             writer.member(diagnosis.cause)
             writer.member("rtt_ms", milliseconds: update?.roundTrip)
             writer.member("address", update?.address?.description)
@@ -81,7 +81,7 @@ package struct WhyDocument {
     private static func write(_ result: AddressResult, to writer: inout JSONWriter) {
         writer.member("address", result.address.description)
         writer.member("family", result.address.family.rawValue)
-        writer.member("status", result.state.rawValue)
+        writer.member("status", result.status.rawValue)
         writer.member(result.update?.cause)
         writer.member("rtt_ms", milliseconds: result.update?.roundTrip)
     }

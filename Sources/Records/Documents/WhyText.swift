@@ -14,7 +14,7 @@ package struct WhyText {
         (self.document, self.style, self.columns) = (document, style, columns)
     }
 
-    private static let layerWidth = Diagnosis.layers.map(\.rawValue.count).max() ?? 0
+    private static let layerWidth = ProbeKinds.all.filter { !$0.isReported }.flatMap(\.layers).map(\.rawValue.count).max() ?? 0
     /// The columns before the sentence: mark, layer and time, with their gaps.
     private static let indentation = 2 + layerWidth + 2 + ReadableDuration.width + 2
 
@@ -32,7 +32,7 @@ package struct WhyText {
 
     /// The conclusion about the canary; empty without one. It follows the diagnoses of all targets.
     package var canaryLines: [String] {
-        document.canary.map { conclusion($0.canarySentence, $0.state.assessment) } ?? []
+        document.canary.map { conclusion($0.canarySentence, $0.statusName.assessment) } ?? []
     }
 
     private func conclusion(_ sentence: String, _ assessment: TextStyle.Assessment) -> [String] {
@@ -101,11 +101,11 @@ package struct WhyText {
 
     /// The lines of one address of a name: its mark, the address, the round trip, and the cause.
     private func lines(_ result: AddressResult) -> [String] {
-        let assessment: TextStyle.Assessment = result.isWithoutRoute ? .neutral : result.state.assessment
+        let assessment: TextStyle.Assessment = result.isWithoutRoute ? .neutral : result.status.assessment
         let width = document.evidence.addresses.map { "\($0.address)".count }.max() ?? 0
         let time = result.update?.roundTrip.map(ReadableDuration.text) ?? ""
         let padding = String(repeating: " ", count: max(0, ReadableDuration.width - time.count))
-        let text = result.update?.cause?.sentence ?? (result.state == .up ? "answers" : "no verdict yet")
+        let text = result.update?.cause?.sentence ?? (result.status == .up ? "answers" : "no verdict yet")
         let head = style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad("\(result.address)", width)
         let indentation = 2 + width + 2 + ReadableDuration.width + 2
         return wrapped(TextStyle.printable(text), indentation: indentation).enumerated().map { number, line in

@@ -23,7 +23,7 @@ enum HookEnvironment {
             interface = update.path.interface
             cause = update.path.cause
         case .server(_, let update):
-            status = update.state.rawValue
+            status = update.statusName.rawValue
             target = update.endpoint.text
             address = update.address?.description ?? ""
             interface = update.interface

@@ -121,9 +121,9 @@ package struct RecordEncoder {
         keysOf update: ServerUpdate, _ identity: TargetIdentity? = nil, at moment: Moment? = nil, to writer: inout JSONWriter
     ) {
         writer.member("target", update.endpoint.text)
-        writer.member("status", update.state.rawValue)
+        writer.member("status", update.statusName.rawValue)
         writer.member(update.pending ?? update.cause)
-        writer.member("since", Timestamp.text(update.stateMoment))
+        writer.member("since", Timestamp.text(update.statusMoment))
         writer.member("rtt_ms", milliseconds: update.roundTrip)
         writer.member("response_ms", milliseconds: update.responseTime)
         write(phases: { update.phases[$0] }, to: &writer)
@@ -133,6 +133,7 @@ package struct RecordEncoder {
         writer.member("interface", update.interface?.name)
         writer.member("interface_type", update.interface?.type.rawValue)
         identity.write(to: &writer)
+        writer.member("phase", update.job?.rawValue)
         writer.member("pending", update.pending != nil)
         writer.member("flapping", update.isFlapping)
         writer.member("paused", update.isPaused)
@@ -158,6 +159,7 @@ package struct RecordEncoder {
             "certificate_days_left", report.certificateEnd.map { CertificateValidity.daysLeft(until: $0, at: report.moment) })
         writer.member(report.cause)
         identity.write(to: &writer)
+        writer.member("phase", report.job?.rawValue)
     }
 
     /// Writes the member `phases_ms`.

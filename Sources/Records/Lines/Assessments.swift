@@ -11,7 +11,7 @@ extension Incident {
     package var assessment: TextStyle.Assessment { isOpen ? .bad : state == .merged ? .uncertain : .good }
 }
 
-extension ServerState {
+extension StatusName {
     package var assessment: TextStyle.Assessment {
         switch self {
         case .up: .good

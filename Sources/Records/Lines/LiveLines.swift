@@ -129,9 +129,11 @@ struct LiveLines {
             "\(TextStyle.pad(name, targetWidth))  \(update.statusWords)", update.assessment)
         let sentence = update.sentence
         if !sentence.isEmpty { text += "  \(sentence)" }
-        if let before = targets.updateValue(update, forKey: id), before.state != update.state, before.state != .unknown {
-            let lasted = TimeSpan.rough(update.stateMoment.elapsed(since: before.stateMoment))
-            text += style.paint("  (was \(before.state.rawValue) for \(lasted))", .dim)
+        if let before = targets.updateValue(update, forKey: id), before.statusName != update.statusName,
+            before.statusName != .unknown
+        {
+            let lasted = TimeSpan.rough(update.statusMoment.elapsed(since: before.statusMoment))
+            text += style.paint("  (was \(before.statusName.rawValue) for \(lasted))", .dim)
         }
         return line(update.moment, style.paint(style.symbol(update.assessment), update.assessment), text)
     }

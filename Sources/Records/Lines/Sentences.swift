@@ -66,11 +66,14 @@ extension Record {
 }
 
 extension ServerUpdate {
-    /// The status in words: `up`, or `up, pending` after a failure that does not change the status yet.
-    var statusWords: String { pending == nil ? state.rawValue : "\(state.rawValue), pending" }
+    /// The status in words: `up`, or `up, pending` after a failure that does not change the status yet. That of a job that runs is `up, running`.
+    var statusWords: String {
+        [statusName.rawValue, pending == nil ? nil : "pending", job == .running ? "running" : nil].compactMap { $0 }
+            .joined(separator: ", ")
+    }
 
     /// The color and symbol of the status. A failure that is pending makes it uncertain.
-    var assessment: TextStyle.Assessment { pending == nil ? state.assessment : .uncertain }
+    var assessment: TextStyle.Assessment { pending == nil ? statusName.assessment : .uncertain }
 
     /// The server's answer as `0.2 ms from 192.0.2.7 via eth0 (wired)`, or the cause of its status or of the failure that is pending, and
     /// whether its probes are paused.
@@ -91,16 +94,16 @@ extension ServerUpdate {
 }
 
 extension ServerUpdate {
-    /// The state of a canary, in one sentence.
+    /// The status of a canary, in one sentence.
     package var canarySentence: String {
         let name = "the canary \(endpoint.text)"
         let reason = cause.map { "\($0.detail) (\($0.name))" } ?? "the cause is not known"
         let text =
-            switch state {
+            switch statusName {
             case .up: "\(name) is up: its answer is the known one, so no captive portal answers in its place"
             case .degraded: "\(name) is degraded: \(reason); its answer is the known one"
-            case .down, .unreachable: "\(name) is \(state.rawValue): \(reason)"
-            case .unknown: "the state of \(name) is not known: no probe has ended"
+            case .down, .unreachable: "\(name) is \(statusName.rawValue): \(reason)"
+            case .unknown: "the status of \(name) is not known: no probe has ended"
             }
         return TextStyle.printable(text)
     }
@@ -163,7 +166,7 @@ extension ProbeReport {
 
 extension Endpoint {
     /// Whether the response time is more than the connection, which is the round trip of a TCP target. Text shows no other.
-    package var hasOwnResponseTime: Bool { scheme != .tcp }
+    package var hasOwnResponseTime: Bool { scheme.hasResponse }
 
     /// The end of a sentence: `, response in 20 ms`.
     fileprivate func responseText(_ time: Duration?) -> String {

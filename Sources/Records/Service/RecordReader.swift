@@ -250,6 +250,7 @@ private struct Keys: Decodable {
     var interface_type: String?
     var flapping: Bool?
     var paused: Bool?
+    var phase: String?
     var pending: Bool?
     var initial: Bool?
     var incident: String?
@@ -273,18 +274,19 @@ private struct Keys: Decodable {
 
     /// The state of a server; `nil` if the keys are those of something else.
     func server(_ shared: PathKeys, _ clock: RecordClock) -> ServerUpdate? {
-        guard let target, let endpoint = try? Endpoint(target), let state = shared.status.flatMap(ServerState.init) else {
+        guard let target, let endpoint = try? Endpoint(target), let state = shared.status.flatMap(StatusName.init) else {
             return nil
         }
         let isPending = pending ?? false
         let interface = shared.interface.map { RecordInterface(name: $0, type: interface_type ?? "").interface }
         return ServerUpdate(
-            endpoint: endpoint, state: state, cause: isPending && state != .degraded ? nil : shared.cause?.cause,
+            endpoint: endpoint, statusName: state, cause: isPending && state != .degraded ? nil : shared.cause?.cause,
             pending: isPending ? shared.cause?.cause : nil, since: since.map(clock.moment) ?? clock.now,
             address: address.flatMap { IPAddress($0) }, interface: interface,
             roundTrip: rtt_ms.map(Self.duration), responseTime: response_ms.map(Self.duration),
             phases: phases, certificateEnd: certificate_days_left.map { CertificateValidity.end(daysLeft: $0, at: clock.now) },
-            isFlapping: flapping ?? false, isPaused: paused ?? false, isInitial: initial ?? false, moment: clock.now)
+            isFlapping: flapping ?? false, isPaused: paused ?? false,
+            job: phase.flatMap(JobPhase.init), isInitial: initial ?? false, moment: clock.now)
     }
 
     private var phases: PhaseTimes {

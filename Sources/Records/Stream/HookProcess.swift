@@ -1,5 +1,6 @@
 import CLinux
 import Console
+import EventLoop
 import Glibc
 import Reachability
 
@@ -60,7 +61,7 @@ final class HookProcess {
     }
 
     var deadline: Int64 {
-        ending >= 0 ? killDeadline : min(killDeadline, Clock.nanoseconds + Self.checkInterval)
+        ending >= 0 ? killDeadline : min(killDeadline, MonotonicClock.now() + Self.checkInterval)
     }
 
     func watch(_ polling: inout Polling) {

@@ -116,7 +116,7 @@ final class Hooks {
 extension ServerUpdate {
     /// Returns whether an update has the same status, cause, address, interface and flags.
     fileprivate func isSame(butPending other: ServerUpdate) -> Bool {
-        state == other.state && cause?.name == other.cause?.name && address == other.address
+        statusName == other.statusName && cause?.name == other.cause?.name && address == other.address
             && interface?.name == other.interface?.name
             && isFlapping == other.isFlapping && isPaused == other.isPaused
     }

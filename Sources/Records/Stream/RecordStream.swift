@@ -1,4 +1,5 @@
 package import Console
+package import EventLoop
 import Glibc
 package import Reachability
 
@@ -12,6 +13,27 @@ package final class RecordStream {
 
         package init(identity: MonitorIdentity, stop: @escaping () -> Void) {
             (self.identity, self.stop) = (identity, stop)
+        }
+
+        /// Starts a monitor, whose events become records. The closures run on its thread: `recordingFailed` receives an errno if the recording at
+        /// `path` cannot be written completely, `sink` the records. Results of probes are among them if `includesProbes`.
+        package static func monitor(
+            _ configuration: MonitorConfiguration, targets: [(Endpoint, ProbeSettings)], includesProbes: Bool,
+            recordingTo path: String?,
+            recordingFailed: @escaping @Sendable (Int32) -> Void, sink: @escaping @Sendable (Record) -> Void
+        ) throws(Failure) -> Source {
+            do throws(MonitorError) {
+                let session = try MonitorSession(
+                    configuration, recordingTo: path, targets: targets, recordingFailed: recordingFailed
+                ) { event in
+                    if case .probe = event, !includesProbes { return }
+                    sink(Record(event: event))
+                }
+                if session.isPolling { StandardError.reportPolling() }
+                return Source(identity: session.identity) { session.stop() }
+            } catch {
+                throw Failure(error)
+            }
         }
     }
 
@@ -93,7 +115,7 @@ package final class RecordStream {
         hooks = settings.hookCommand.map {
             Hooks(command: $0, encoder: encoder, timeLimit: settings.hookTimeLimit, report: report)
         }
-        let end = settings.duration.map { Clock.now.advanced(by: $0).monotonicNanoseconds }
+        let end = settings.duration.map { Moment.now.advanced(by: $0).monotonicNanoseconds }
         let result = loop(until: end, source)
         hooks?.kill()
         return result
@@ -102,7 +124,7 @@ package final class RecordStream {
     private func loop(until end: Int64?, _ source: Source) -> StreamEnding {
         let main = MainLoop(inbox.waker, signals: signals)
         while true {
-            let now = Clock.nanoseconds
+            let now = MonotonicClock.now()
             if ending == nil, let end, now >= end { begin(.finished, source, hooksUntil: now + Self.hookLimitAfterTime) }
             takeRecords()
             if ending == nil, isCountReached { begin(.finished, source, hooksUntil: nil) }
@@ -167,7 +189,7 @@ package final class RecordStream {
     /// Handles a signal: the first one ends the stream in order, within a time limit. A second one ends the program, as soon as the
     /// source has stopped or ``stopLimit`` has passed, unless it is the same one within 500 ms.
     private func interrupt(_ number: Int32, _ source: Source) {
-        let now = Clock.nanoseconds
+        let now = MonotonicClock.now()
         if !isStopped { signals?.unblock(after: number, milliseconds: Self.stopLimit) }
         stop(source)
         signals?.unblock(after: number)
@@ -181,4 +203,44 @@ package final class RecordStream {
         if !isStopped { source.stop() }
         isStopped = true
     }
+}
+
+/// The bounded queue of records from the monitor's thread to the main thread.
+package final class Inbox: Sendable {
+    private struct State {
+        var queue: RecordQueue
+        var hasEnded = false
+    }
+
+    /// The waker that wakes the main thread when a record may be available.
+    package let waker: Waker
+    private let state: Locked<State>
+
+    /// Creates an inbox. Above `limit` bytes of records, newer records replace older ones.
+    ///
+    /// - Throws: ``Failure`` with code 71 if the system has no descriptor left.
+    package init(limit: Int = 1 << 20) throws(Failure) {
+        waker = try MainLoop.makeWaker()
+        state = Locked(State(queue: RecordQueue(limit: limit)))
+    }
+
+    /// Adds a record, which has no number yet. It blocks at most for the time of copying one record.
+    package func put(_ record: Record) {
+        let mustWake = state.withLock { state in
+            if case .ended = record.event {
+                state.hasEnded = true
+                return true
+            }
+            // The reader takes records until none is left, or until its output is full, which wakes it too.
+            let isFirst = state.queue.isEmpty
+            state.queue.push(record)
+            return isFirst
+        }
+        if mustWake { waker.wake() }
+    }
+
+    package func take() -> Record? { state.withLock { $0.queue.take() } }
+
+    /// Whether the monitor has ended and all records were taken.
+    package var isFinished: Bool { state.withLock { $0.hasEnded && $0.queue.isEmpty } }
 }

@@ -48,7 +48,7 @@ struct HistoryOptions: ParsableArguments {
         let environment = ProcessInfo.processInfo.environment
         if state == nil, let bytes = try answerOfService(command, environment) { return try show(bytes, command, time) }
         guard connect == nil else { throw Failure.usage("--connect --state", "choose one of them") }
-        let now = Clock.now
+        let now = Moment.now
         let path = try StateDirectory.path(configured: state, environment)
         let (reader, zone): (HistoryReader, TimeZone)
         do throws(StoreError) {
@@ -74,7 +74,7 @@ struct HistoryOptions: ParsableArguments {
 
     private func show(_ bytes: [UInt8], _ command: String, _ time: TimeText?) throws {
         let output = try StandardOutput()
-        let bytes = time.map { Array(Self.retimed(String(decoding: bytes, as: UTF8.self), $0, now: Clock.now).utf8) } ?? bytes
+        let bytes = time.map { Array(Self.retimed(String(decoding: bytes, as: UTF8.self), $0, now: Moment.now).utf8) } ?? bytes
         if format == .text, isatty(output.descriptor) == 1 {
             let columns = TerminalSize.columns(of: output.descriptor)
             for line in Self.wrapped(String(decoding: bytes, as: UTF8.self), columns, command) {

@@ -125,12 +125,15 @@ extension Configuration {
                 lines:
                     "  - targets: [web]                # ids, names or groups; all targets without it\n    weekly: sunday 02:00\n    duration: 2h"
             ),
-            Key("targets", "the servers that are probed: HOST:PORT, tls://HOST[:PORT], http://… or https://…") {
+            Key(
+                "targets",
+                "the servers that are probed"
+            ) {
                 reader, value, configuration in
                 let context = TargetContext(configuration)
                 configuration.targets = value.node.elements.compactMap { reader.target($0, context) }
                 reader.checkKeys(of: configuration.targets)
-            }.stage(2).documented(", or maps of the keys below", standard: "none").example(
+            }.stage(2).documented(", as texts or as maps of the keys below", standard: "none").example(
                 lines: """
                       - 192.0.2.7:22
                       - id: shop                      # keeps the history if 'target' or 'name' changes
@@ -285,7 +288,7 @@ private struct CanaryDraft: Sendable {
 
     @Sendable private static func url(_ text: String) throws -> Endpoint {
         let endpoint = try Endpoint(text)
-        guard endpoint.scheme == .http || endpoint.scheme == .https else {
+        guard endpoint.scheme.usesHTTP else {
             throw ConfigurationReader.Invalid("write a URL with http or https")
         }
         return endpoint

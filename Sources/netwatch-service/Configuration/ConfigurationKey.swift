@@ -1,4 +1,5 @@
 import Console
+import Reachability
 
 /// A key of the configuration, written once: its name, the form of its value, the property that it sets, and its texts.
 ///
@@ -85,6 +86,47 @@ struct ConfigurationKey<Owner: Sendable>: Sendable {
     ) {
         self.init(ConfigurationEntry(name, help), read: read)
     }
+
+    /// Creates the key of a setting of a kind of probe.
+    init(_ key: SettingKey<Owner>) {
+        switch key.form {
+        case .number(let path, let range): self.init(key.name, path, .number(in: range), key.help)
+        case .optionalNumber(let path, let range): self.init(key.name, optional: path, .number(in: range), key.help)
+        case .duration(let path, let range): self.init(key.name, path, .duration(in: range), key.help)
+        case .optionalDuration(let path, let range): self.init(key.name, optional: path, .duration(in: range), key.help)
+        case .flag(let path): self.init(key.name, path, .flag, key.help)
+        case .text(let limit, let set): self.init(key.name, of: \.self, limit: limit, key.help, set: set)
+        case .texts(let limit, let add):
+            self.init(key.name, key.help) { reader, value, owner in
+                for element in value.node.elements {
+                    guard let text = reader.text(element, value.name, limit: limit) else { continue }
+                    do { try add(&owner, text) } catch { reader.note(element.origin, "\(value.name): \(error)") }
+                }
+            }
+        case .maps(let names, let add):
+            let keys = ConfigurationKeys<[String: String]>(
+                names.map { name in
+                    ConfigurationKey<[String: String]>(name, of: \.self, limit: 8_192, "") { map, text in map[name] = text }
+                })
+            self.init(key.name, key.help) { reader, value, owner in
+                for element in value.node.elements {
+                    var map: [String: String] = [:]
+                    let known = reader.problems.count
+                    let members = reader.read(element, value.name, keys, into: &map)
+                    // A text that begins with # is a comment of YAML.
+                    if let empty = names.first(where: { members[$0]?.content == .empty }) {
+                        reader.note(element.origin, "'\(value.name).\(empty)' has no value; write quotes around a text")
+                        continue
+                    }
+                    guard reader.problems.count == known else { continue }
+                    do { try add(&owner, map) } catch { reader.note(element.origin, "\(value.name): \(error)") }
+                }
+            }
+        }
+    }
+
+    /// Creates the keys of the settings of a kind of probe that need nothing but a text.
+    static func ofKind() -> [ConfigurationKey<Owner>] where Owner: KindSettings { Owner.keys.map { ConfigurationKey($0) } }
 
     /// Returns the same key of a value that contains the owner.
     func lifted<Outer: Sendable>(to path: any WritableKeyPath<Outer, Owner> & Sendable) -> ConfigurationKey<Outer> {
@@ -264,6 +306,24 @@ extension ConfigurationForm<Duration> {
         let limits = minimum > .milliseconds(1) ? "at least `\(TimeSpan.exact(minimum))`" : nil
         return Self(limits: limits, text: { $0 == .zero ? "0s" : TimeSpan.exact($0) }) { reader, node, name in
             reader.duration(node, name, minimum: minimum)
+        }
+    }
+}
+
+extension ConfigurationForm<Duration> {
+    /// A duration within a range.
+    static func duration(in range: ClosedRange<Duration>) -> Self {
+        func text(_ duration: Duration) -> String { duration == .zero ? "0s" : TimeSpan.exact(duration) }
+        let limits = "`\(text(range.lowerBound))` to `\(TimeSpan.exact(range.upperBound))`"
+        return Self(limits: limits, text: { $0 == .zero ? "0s" : TimeSpan.exact($0) }) { reader, node, name in
+            reader.value(node, name) { text in
+                let duration = try (range.contains(.zero) ? TimeSpan(allowingZero: text) : TimeSpan(text)).duration
+                guard range.contains(duration) else {
+                    throw ConfigurationReader.Invalid(
+                        "the shortest is \(TimeSpan.exact(range.lowerBound)), the longest \(TimeSpan.exact(range.upperBound))")
+                }
+                return duration
+            }
         }
     }
 }

@@ -33,7 +33,14 @@ struct ConfiguredTarget: Hashable, Sendable {
         enum Purpose: Hashable, Sendable {
             case authorities
             case revocationLists
+            /// The client certificate with its chain, and its key unless that has a file of its own.
+            case certificate
+            case privateKey
             case bearerToken
+            /// The token with which a job reports.
+            case heartbeatToken
+            /// A line with the user and the password of the proxy, `USER:PASSWORD`.
+            case proxyCredentials
             case password(user: String)
         }
 
@@ -97,8 +104,8 @@ extension ConfiguredTarget {
 extension TargetDraft {
     private typealias Key = ConfigurationKey<TargetDraft>
 
-    /// The keys of a target. `target` is read before the others, and `class` before those whose values it has, too. The files of
-    /// `tls` precede those of `http`.
+    /// The keys of a target. `target` is read before the others, and `class` before those whose values it has, too. A dialogue precedes `tls`, which has
+    /// an effect on it, and the files of `tls` precede those of `http`.
     static let keys = ConfigurationKeys<TargetDraft>(
         [
             Key("id", optional: \.target.id, .parsed(identifier), "1 to 64 letters, digits, `-`, `_` and `.`, and not `.` first")
@@ -107,7 +114,8 @@ extension TargetDraft {
             Key("target", "the text") { reader, value, draft in
                 guard let endpoint = reader.value(value.node, value.name, ConfigurationReader.endpoint) else { return }
                 (draft.target.endpoint, draft.hasEndpoint) = (endpoint, true)
-            }.stage(-1).documented(", `HOST:PORT`, `tls://HOST[:PORT]`, `http://…` or `https://…`; required"),
+            }.stage(-1).documented(
+                ", \(Endpoint.Scheme.allCases.map { "`\($0.form.text)`" }.joined(separator: ", ")); required"),
             Key("group", "the group on the page") { reader, value, draft in reader.group(value, of: &draft) }
                 .documented(", without control characters. If `groups` is set, it must be one of them"),
             Key("class", "the class of `classes`") { reader, value, draft in reader.className(value, of: &draft) },
@@ -129,56 +137,101 @@ extension TargetDraft {
                 "the interface to which its probes are bound"),
             Key("http", keys: requestKeys, "the request") { reader, value, draft in
                 let members = reader.read(value.node, value.name, requestKeys, into: &draft)
-                reader.requireHTTP(value, members, draft.target)
-            }.stage(1),
+                reader.require(HTTPProbeSettings.self, value, members, draft.target)
+            }.stage(2),
             Key("tls", keys: tlsKeys, "the trust, and the certificate that is expected") { reader, value, draft in
                 let members = reader.read(value.node, value.name, tlsKeys, into: &draft)
-                let scheme = draft.target.endpoint.scheme
-                guard !members.isEmpty, scheme == .tcp || scheme == .http else { return }
-                reader.note(
-                    value.node.origin, "'tls' has no effect on a target of \(scheme.rawValue); write tls:// or https://")
+                reader.require(TLSProbeSettings.self, value, members, draft.target)
+            }.stage(1),
+            Key("heartbeat", keys: heartbeatKeys, HeartbeatSettings.help) { reader, value, draft in
+                let members = reader.read(value.node, value.name, heartbeatKeys, into: &draft)
+                reader.require(HeartbeatSettings.self, value, members, draft.target)
             },
             Key("expect", keys: expectationKeys, "the response that is expected") { reader, value, draft in
                 let members = reader.read(value.node, value.name, expectationKeys, into: &draft)
-                reader.requireHTTP(value, members, draft.target)
+                reader.require(HTTPProbeSettings.self, value, members, draft.target)
             },
-        ] + ProbeSettings.pacingKeys.map { $0.lifted(to: \.target.settings).shared() })
+        ] + kindKeys + ProbeSettings.pacingKeys.map { $0.lifted(to: \.target.settings).shared() })
 
-    private static let requestKeys = ConfigurationKeys<TargetDraft>([
-        Key("method", of: \.http, "") { http, text in try http.setMethod(text) },
-        Key("headers", "a map") { reader, value, draft in
-            for field in reader.map(value.node, value.name) {
-                draft.headers.insert(field.key.lowercased())
-                guard let text = reader.text(field.value, value.name, limit: 8_192) else { continue }
-                reader.note(field.value, value.name) { try draft.http.addField(field.key, text) }
+    /// The maps of the kinds of probes whose keys need nothing but a text.
+    private static let kindKeys: [Key] = {
+        var keys: [Key] = []
+        for settings in ProbeKinds.all.flatMap(\.settings) where !settings.hasOwnReading { keys.append(key(of: settings)) }
+        return keys
+    }()
+
+    private static func key<Settings: KindSettings>(of _: Settings.Type) -> Key {
+        let keys = ConfigurationKeys<Settings>(ConfigurationKey<Settings>.ofKind())
+        return Key(Settings.name, keys: keys, Settings.help) { reader, value, draft in
+            let (node, known) = (value.node.expanded(by: Settings.shortForms), reader.problems.count)
+            let members = reader.read(node, value.name, keys, into: &draft.target.settings[kind: Settings.self])
+            reader.require(Settings.self, value, members, draft.target)
+            let (endpoint, lack) = (draft.target.endpoint, draft.target.settings[kind: Settings.self].lack)
+            // Another error explains it.
+            if let lack, endpoint.scheme.kind.lack(in: draft.target.settings) == nil, reader.problems.count == known {
+                reader.note(value.node.origin, "the target \(lack)")
             }
-        }.secret(),
-        Key("host", of: \.http, "") { http, text in try http.setHost(text) },
-        Key("body", of: \.http, limit: 65_536, "") { http, text in http.body = Array(text.utf8) },
-        Key("forward", "names of `headers` that another origin receives after a redirect, but not from https to http") {
-            reader, value, draft in
-            for element in value.node.elements {
-                guard let name = reader.text(element, value.name) else { continue }
-                if !draft.headers.contains(name.lowercased()) {
-                    reader.note(
-                        element.origin,
-                        "'http.forward' names '\(ConfigurationReader.shown(name))', which is not in 'http.headers'")
+            draft.target.endpoint = endpoint.scheme.kind.replacement(of: endpoint, draft.target.settings) ?? endpoint
+        }
+    }
+
+    private static let requestKeys = ConfigurationKeys<TargetDraft>(
+        ConfigurationKey.ofKind().map { $0.lifted(to: \.http) } + [
+            Key("headers", "a map") { reader, value, draft in
+                for field in reader.map(value.node, value.name) {
+                    draft.headers.insert(field.key.lowercased())
+                    guard let text = reader.text(field.value, value.name, limit: 8_192) else { continue }
+                    reader.note(field.value, value.name) { try draft.http.addField(field.key, text) }
                 }
-                draft.http.forwardedFields.append(name)
-            }
-        },
-        Key("redirects", \.http.followsRedirects, .flag, "`true` or `false`"),
-        Key("basic", keys: BasicCredentials.keys, "") { reader, value, draft in reader.basicCredentials(value, of: &draft) },
-        Key("bearer_file", "") { reader, value, draft in reader.addFile(value, .bearerToken, to: &draft.target) },
-    ])
+            }.secret(),
+            Key("forward", "names of `headers` that another origin receives after a redirect, but not from https to http") {
+                reader, value, draft in
+                for element in value.node.elements {
+                    guard let name = reader.text(element, value.name) else { continue }
+                    if !draft.headers.contains(name.lowercased()) {
+                        reader.note(
+                            element.origin,
+                            "'http.forward' names '\(ConfigurationReader.shown(name))', which is not in 'http.headers'")
+                    }
+                    draft.http.forwardedFields.append(name)
+                }
+            },
+            Key("basic", keys: BasicCredentials.keys, "") { reader, value, draft in reader.basicCredentials(value, of: &draft) },
+            Key("bearer_file", "") { reader, value, draft in reader.addFile(value, .bearerToken, to: &draft.target) },
+            Key("proxy", "`http://HOST[:PORT]`, a proxy that the requests use, without credentials") { reader, value, draft in
+                reader.proxy(value, of: &draft)
+            },
+            Key("no_proxy", "the hosts that are connected to without it, as in the variable `no_proxy`") { reader, value, _ in
+                // A part of the proxy.
+                if value.siblings["proxy"] == nil { reader.note(value.node.origin, "'\(value.name)' needs 'http.proxy'") }
+            },
+            Key("proxy_file", "a file whose first line has the credentials of the proxy, `USER:PASSWORD`") {
+                reader, value, draft in
+                if value.siblings["proxy"] == nil { reader.note(value.node.origin, "'\(value.name)' needs 'http.proxy'") }
+                reader.addFile(value, .proxyCredentials, to: &draft.target)
+            },
+        ])
 
-    private static let tlsKeys = ConfigurationKeys<TargetDraft>([
-        Key("server_name", optional: \.target.settings.tls.serverName, .text(limit: 253), ""),
-        Key("cafile", "") { reader, value, draft in reader.addFile(value, .authorities, to: &draft.target) },
-        Key("crlfile", "") { reader, value, draft in reader.addFile(value, .revocationLists, to: &draft.target) },
-        Key("insecure", \.target.settings.tls.isInsecure, .flag, "`true` or `false`"),
-        Key("certificate_days", \.target.settings.tls.certificateDays, .number(in: 0...36_500), ""),
-    ])
+    private static let heartbeatKeys = ConfigurationKeys<TargetDraft>(
+        ConfigurationKey.ofKind().map { $0.lifted(to: \.target.settings.heartbeat) } + [
+            Key("token_file", "a file whose first line is the token with which the job reports; required") {
+                reader, value, draft in
+                reader.addFile(value, .heartbeatToken, to: &draft.target)
+            }
+        ])
+
+    private static let tlsKeys = ConfigurationKeys<TargetDraft>(
+        ConfigurationKey.ofKind().map { $0.lifted(to: \.target.settings.tls) } + [
+            Key("cafile", "") { reader, value, draft in reader.addFile(value, .authorities, to: &draft.target) },
+            Key("crlfile", "") { reader, value, draft in reader.addFile(value, .revocationLists, to: &draft.target) },
+            Key("cert", "the client certificate with its chain") { reader, value, draft in
+                reader.addFile(value, .certificate, to: &draft.target)
+            },
+            Key("key", "the file of its key, `cert` without it") { reader, value, draft in
+                if value.siblings["cert"] == nil { reader.note(value.node.origin, "'tls.key' needs 'tls.cert'") }
+                reader.addFile(value, .privateKey, to: &draft.target)
+            },
+        ])
 
     private static let expectationKeys = ConfigurationKeys<TargetDraft>([
         Key("status", of: \.http, "as in `200-299,401`") { http, text in try http.setStatuses(text) },
@@ -192,12 +245,28 @@ extension TargetDraft {
             }
         },
         Key("body", of: \.http, limit: 8_192, "EXPRESSION") { http, text in try http.expectBody(text) },
+        Key("not_body", of: \.http, limit: 8_192, "an EXPRESSION that must not match") { http, text in
+            try http.expectBody(text, mustMatch: false)
+        },
         Key("headers", "a map of names to EXPRESSIONs") { reader, value, draft in
-            for field in reader.map(value.node, value.name) {
-                guard let pattern = reader.text(field.value, value.name, limit: 8_192) else { continue }
-                reader.note(field.value, value.name) { try draft.http.expectField(field.key, pattern) }
-            }
+            reader.expectFields(value, mustMatch: true, &draft)
         }.secret(),
+        Key("not_headers", "as `headers`, and no value may match") { reader, value, draft in
+            reader.expectFields(value, mustMatch: false, &draft)
+        }.secret(),
+        Key("json", keys: JSONRule.keys, "values of a JSON text, a list of maps") { reader, value, draft in
+            for element in value.node.elements {
+                var rule = JSONRule()
+                reader.read(element, value.name, JSONRule.keys, into: &rule)
+                reader.note(element, value.name) { try rule.apply(to: &draft.http) }
+            }
+        },
+        Key("min_size", "the least bytes of the body") { reader, value, draft in
+            reader.size(value, of: &draft) { ($0, $1.upperBound) }
+        },
+        Key("max_size", "the most bytes of the body") { reader, value, draft in
+            reader.size(value, of: &draft) { ($1.lowerBound, $0) }
+        },
     ])
 
     @Sendable private static func identifier(_ text: String) throws(ConfigurationReader.Invalid) -> String {
@@ -218,6 +287,18 @@ extension TargetDraft {
     }
 }
 
+extension ConfigurationNode {
+    /// The map that a text or a list abbreviates.
+    fileprivate func expanded(by forms: (text: String, list: String)?) -> ConfigurationNode {
+        guard let forms else { return self }
+        switch content {
+        case .empty, .map: return self
+        case .scalar: return ConfigurationNode(self, at: [forms.text])
+        case .list: return ConfigurationNode(self, at: [forms.list])
+        }
+    }
+}
+
 /// The credentials of `http.basic` while their keys are read.
 private struct BasicCredentials: Sendable {
     var user: String?
@@ -229,15 +310,56 @@ private struct BasicCredentials: Sendable {
     ])
 }
 
+/// A value that is expected of a JSON text, while its keys are read.
+private struct JSONRule: Sendable {
+    var path: String?
+    var comparisons: [HTTPProbeSettings.JSONComparison] = []
+
+    static let keys = ConfigurationKeys<JSONRule>([
+        ConfigurationKey("path", of: \.self, "a JSON pointer (RFC 6901), such as `/checks/0/status`") { rule, text in
+            rule.path = text
+        },
+        ConfigurationKey("equals", of: \.comparisons, "the value") { rules, text in rules.append(.equals(text)) },
+        ConfigurationKey("differs", of: \.comparisons, "another value than this") { rules, text in
+            rules.append(.differs(from: text))
+        },
+        ConfigurationKey("above", of: \.comparisons, "a number above this") { rules, text in
+            rules.append(.above(try number(text)))
+        },
+        ConfigurationKey("below", of: \.comparisons, "a number below this") { rules, text in
+            rules.append(.below(try number(text)))
+        },
+        ConfigurationKey("matches", of: \.comparisons, limit: 8_192, "EXPRESSION") { rules, text in rules.append(.matches(text))
+        },
+        ConfigurationKey("exists", of: \.comparisons, "`true` or `false`") { rules, text in
+            guard let exists = Bool(text) else { throw ConfigurationReader.Invalid("write true or false") }
+            rules.append(.exists(exists))
+        },
+    ])
+
+    private static func number(_ text: String) throws(ConfigurationReader.Invalid) -> Double {
+        guard let number = Double(text), number.isFinite else { throw ConfigurationReader.Invalid("write a number") }
+        return number
+    }
+
+    func apply(to http: inout HTTPProbeSettings) throws {
+        guard let path else { throw ConfigurationReader.Invalid("a value needs 'path'") }
+        for comparison in comparisons.isEmpty ? [.exists(true)] : comparisons { try http.expectJSON(path, comparison) }
+    }
+}
+
 extension ConfigurationReader {
     /// Reads a target: a map of keys, or the text of the target alone.
     mutating func target(_ node: ConfigurationNode, _ context: TargetContext) -> ConfiguredTarget? {
         if case .scalar = node.content {
             guard let endpoint = value(node, "target", Self.endpoint) else { return nil }
-            return ConfiguredTarget(
+            let target = ConfiguredTarget(
                 endpoint: endpoint, severity: context.severity, settings: context.probes, origin: node.origin)
+            noteLack(of: target)
+            return target
         }
         guard let unknown = Self.unknownEndpoint else { return nil }
+        let known = problems.count
         var draft = TargetDraft(
             target: ConfiguredTarget(endpoint: unknown, settings: context.probes, origin: node.origin), context: context)
         let members = read(node, "targets", TargetDraft.keys, prefix: "", into: &draft)
@@ -246,9 +368,24 @@ extension ConfigurationReader {
         }
         guard draft.hasEndpoint else { return nil }
         var target = draft.target
+        // Another error explains it.
+        if problems.count == known { noteLack(of: target) }
         target.severity =
             target.severity ?? target.group.flatMap { context.groupSeverities[$0] } ?? context.severity
         return target
+    }
+
+    private mutating func noteLack(of target: ConfiguredTarget) {
+        if let problem = target.endpoint.exclusion(bySourceOf: target.settings) {
+            note(target.origin, "the target '\(Self.shown(target.endpoint.text))' \(problem)")
+        }
+        let hasToken =
+            !target.endpoint.scheme.has(HeartbeatSettings.self) || target.files.contains { $0.purpose == .heartbeatToken }
+        guard let lack = target.endpoint.scheme.kind.lack(in: target.settings) ?? (hasToken ? nil : "needs heartbeat.token_file")
+        else {
+            return
+        }
+        note(target.origin, "the target '\(Self.shown(target.endpoint.text))' \(lack)")
     }
 
     /// Takes the place of a target whose text is not valid, so that its other keys are checked. All of them apply to https.
@@ -323,6 +460,35 @@ extension ConfigurationReader {
         addFile(password, .password(user: user), to: &draft.target)
     }
 
+    /// Reads the proxy, with the hosts that do not use it.
+    fileprivate mutating func proxy(_ value: ConfigurationValue, of draft: inout TargetDraft) {
+        guard let url = text(value.node, value.name) else { return }
+        let exceptions = value.siblings["no_proxy"].flatMap { text($0, "http.no_proxy", limit: 8_192) } ?? ""
+        guard !url.contains("@") else {
+            return note(value.node.origin, "\(value.name): write the credentials in the file of 'http.proxy_file'")
+        }
+        note(value.node, value.name) { try draft.http.setProxy(url, except: exceptions) }
+    }
+
+    fileprivate mutating func expectFields(_ value: ConfigurationValue, mustMatch: Bool, _ draft: inout TargetDraft) {
+        for field in map(value.node, value.name) {
+            guard let pattern = text(field.value, value.name, limit: 8_192) else { continue }
+            note(field.value, value.name) { try draft.http.expectField(field.key, pattern, mustMatch: mustMatch) }
+        }
+    }
+
+    /// Reads a number of bytes, which changes the accepted sizes.
+    fileprivate mutating func size(
+        _ value: ConfigurationValue, of draft: inout TargetDraft, _ ends: (Int, ClosedRange<Int>) -> (Int, Int)
+    ) {
+        guard let number = ConfigurationForm<Int>.number(in: 0...1_000_000_000).read(&self, value.node, value.name) else {
+            return
+        }
+        let (least, most) = ends(number, draft.http.bodySizes ?? 0...Int.max)
+        guard least <= most else { return note(value.node.origin, "'expect.min_size' is above 'expect.max_size'") }
+        draft.http.bodySizes = least...most
+    }
+
     fileprivate mutating func addFile(
         _ value: ConfigurationValue, _ purpose: ConfiguredTarget.FileReference.Purpose, to target: inout ConfiguredTarget
     ) {
@@ -330,11 +496,16 @@ extension ConfigurationReader {
         target.files.append(ConfiguredTarget.FileReference(purpose: purpose, path: path, origin: value.node.origin))
     }
 
-    fileprivate mutating func requireHTTP(_ value: ConfigurationValue, _ members: Members, _ target: ConfiguredTarget) {
-        guard !members.isEmpty, target.endpoint.scheme == .tcp || target.endpoint.scheme == .tls else { return }
+    /// Notes settings that have no effect on a target's kind of probe.
+    fileprivate mutating func require<Settings: KindSettings>(
+        _: Settings.Type, _ value: ConfigurationValue, _ members: Members, _ target: ConfiguredTarget
+    ) {
+        let scheme = target.endpoint.scheme
+        guard !members.isEmpty, !scheme.has(Settings.self) else { return }
+        let forms = Endpoint.Scheme.allCases.filter { $0.has(Settings.self) }.map(\.form.prefix)
         note(
             value.node.origin,
-            "'\(value.name)' has no effect on a target of \(target.endpoint.scheme.rawValue); write http:// or https://")
+            "'\(value.name)' has no effect on a target of \(scheme.rawValue); write \(forms.joined(separator: " or "))")
     }
 
     /// Notes the error of a change, which is not made then.

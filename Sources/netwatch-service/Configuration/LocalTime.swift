@@ -1,5 +1,6 @@
 import FoundationEssentials
 import Pacing
+import Reachability
 
 /// Returns the offset of local time from UTC in milliseconds, at a time in milliseconds since 1970.
 typealias TimeZoneOffset = @Sendable (Int64) -> Int64
@@ -91,7 +92,7 @@ struct LocalTime: Hashable, Sendable, CustomStringConvertible {
 extension LocalTime {
     /// Returns the time in milliseconds since 1970.
     func time(_ offset: TimeZoneOffset) -> Int64 {
-        let days = Self.days(year: Int64(year), month: Int64(month), day: Int64(day))
+        let days = Timestamp.days(year: Int64(year), month: Int64(month), day: Int64(day))
         let local = ((days * 24 + Int64(hour)) * 60 + Int64(minute)) * 60_000 + Int64(second) * 1_000 + Int64(millisecond)
         guard let offsetMinutes else { return Self.time(local: local, offset) }
         return local - Int64(offsetMinutes) * 60_000
@@ -106,15 +107,6 @@ extension LocalTime {
         if first + offset(first) == local { return first }
         let second = local - min(before, after)
         return second + offset(second) == local ? second : local - before
-    }
-
-    /// Returns the number of days from 1970-01-01 to a date of the proleptic Gregorian calendar.
-    private static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
-        // Years begin in March, so that the leap day is the last day of a year.
-        let year = month <= 2 ? year - 1 : year
-        let (era, yearOfEra) = year.floorDivided(by: 400)
-        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 }
 

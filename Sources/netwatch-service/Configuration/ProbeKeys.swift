@@ -3,18 +3,20 @@ import Reachability
 extension ProbeSettings {
     private typealias Key = ConfigurationKey<ProbeSettings>
 
-    /// When a target is probed, how many results change its status, and when its failures are incidents: for all targets, for a class, and
-    /// for a target. The more special place replaces the more general one.
+    /// When a target is probed, how many results change its status, when its failures are incidents, where its packets come from, and who
+    /// resolves its name: for all targets, for a class, and for a target. The more special place replaces the more general one.
     static let pacingKeys: [ConfigurationKey<ProbeSettings>] = [
         Key(
             "interval", \.interval, .duration(minimum: .milliseconds(10)), "the time between two probes of a target"
         ).option("duration"),
         Key("probe_timeout", \.timeout, .duration(), "the deadline of one probe").option("duration"),
         Key(
-            "fail_after", \.failAfter, .number(in: 1...1_000), "the failed probes in a row after which a target is down"
+            "fail_after", \.failAfter, .number(in: ProbeSettings.resultCounts),
+            "the failed probes in a row after which a target is down"
         ).documented(". They are at least `interval` apart").option("n"),
         Key(
-            "recover_after", \.recoverAfter, .number(in: 1...1_000), "the successful probes in a row after which a target is up"
+            "recover_after", \.recoverAfter, .number(in: ProbeSettings.resultCounts),
+            "the successful probes in a row after which a target is up"
         ).option("n"),
         Key(
             "open_after", \.openAfter, .duration(minimum: .zero), "the time that a failure lasts before an incident opens"
@@ -25,6 +27,15 @@ extension ProbeSettings {
             "close_after", \.closeAfter, .duration(minimum: .zero),
             "the time after an incident within which a further failure continues it"
         ).option("duration"),
+        Key("source_address", \.sourceAddress, .orNone(.sourceAddress), "the address of this machine from which probes are sent")
+            .documented(
+                ", without a zone, `none` for the kernel's choice. Only addresses of the same family are probed; names are resolved without it"
+            ),
+        Key("mark", \.mark, .mark, "the mark of the packets of probes (`SO_MARK`)").documented(
+            ", as in `7` or `0x7`, `0` for none. It needs a [permission](#packets)"),
+        Key("resolver", \.resolver, .orNone(.nameServer), "the name server that alone resolves the names of targets").documented(
+            ", `ADDRESS` or `ADDRESS:PORT`, `none` for those of the machine. Neither `/etc/hosts` nor the search list has a part in it"
+        ),
     ]
 
     /// The limits from which a target that answers is degraded.
@@ -44,6 +55,41 @@ extension QualityLimits {
         Key("jitter", \.jitter, .orNone(.duration()), "the jitter of the round trips").documented(", DURATION"),
         Key("window", \.window, .number(in: 5...20), "the results that are compared"),
     ])
+}
+
+extension ConfigurationForm<IPAddress> {
+    fileprivate static var sourceAddress: Self {
+        .parsed(text: { "\($0)" }) { text throws(ConfigurationReader.Invalid) in
+            guard let address = RouteSelector.source(parsing: text) else {
+                throw ConfigurationReader.Invalid("not the address of a host; write one such as 192.0.2.2, or none")
+            }
+            return address
+        }
+    }
+}
+
+extension ConfigurationForm<NameServerAddress> {
+    fileprivate static var nameServer: Self {
+        .parsed(text: { "\($0)" }) { text throws(ConfigurationReader.Invalid) in
+            guard let server = NameServerAddress(text) else {
+                throw ConfigurationReader.Invalid(
+                    "not the address of a name server; write one such as 192.0.2.53 or 192.0.2.53:5353, or none")
+            }
+            return server
+        }
+    }
+}
+
+extension ConfigurationForm<UInt32> {
+    fileprivate static var mark: Self {
+        .parsed(limits: "0 to 0xffffffff", text: { $0 == 0 ? "0" : RouteSelector.text(ofMark: $0) }) {
+            text throws(ConfigurationReader.Invalid) in
+            guard let mark = RouteSelector.mark(parsing: text) else {
+                throw ConfigurationReader.Invalid("write a number from 0 to 0xffffffff")
+            }
+            return mark
+        }
+    }
 }
 
 extension ConfigurationForm<Double> {

@@ -62,7 +62,8 @@ struct ConfigurationSources {
         checkTimeZone(loaded.configuration, tree, &reader)
         let retention = Self.member("retention", of: tree)?.origin ?? .standard
         loaded.notes += loaded.configuration.retention.contradictions.map { ConfigurationProblem(retention, $0) }
-        var files = TargetFiles(credentials: environment["CREDENTIALS_DIRECTORY"])
+        var files = TargetFiles(
+            credentials: environment["CREDENTIALS_DIRECTORY"], timeZone: loaded.configuration.timeZone ?? environment["TZ"])
         loaded.settings = loaded.configuration.targets.map { files.settings(of: $0, &reader) }
         (loaded.problems, loaded.furtherProblems) = (reader.problems, reader.furtherCount)
         return loaded

@@ -10,6 +10,9 @@ struct TargetFiles {
     /// The directory of credentials; `nil` outside a unit of systemd.
     let credentials: String?
     private var trusts: [TrustFiles: Result<TLSProbeSettings, ConfigurationProblem>] = [:]
+    /// The time zone of the service; `nil` for that of the system.
+    private let timeZone: String?
+    private var zones: [ExactString: TimeZoneRules?] = [:]
     private var secrets: [ExactString: Result<String, ConfigurationProblem>] = [:]
     /// The number of files that were read, or could not be.
     private(set) var readCount = 0
@@ -17,9 +20,11 @@ struct TargetFiles {
     private struct TrustFiles: Hashable {
         var authorities: ExactString?
         var revocationLists: ExactString?
+        var certificate: ExactString?
+        var privateKey: ExactString?
     }
 
-    init(credentials: String?) { self.credentials = credentials }
+    init(credentials: String?, timeZone: String? = nil) { (self.credentials, self.timeZone) = (credentials, timeZone) }
 
     /// Reads the files of a target.
     ///
@@ -37,10 +42,15 @@ struct TargetFiles {
             switch file.purpose {
             case .authorities: trust.authorities = path
             case .revocationLists: trust.revocationLists = path
+            case .certificate: trust.certificate = path
+            case .privateKey: trust.privateKey = path
+            case .proxyCredentials: authorizeProxy(&settings, file, path, &reader)
+            case .heartbeatToken: addToken(&settings.heartbeat, file, path, &reader)
             case .bearerToken: authorize(&settings, file, path, &reader) { .bearer($0) }
             case .password(let user): authorize(&settings, file, path, &reader) { .basic(user: user, password: $0) }
             }
         }
+        if settings.heartbeat.cron != nil { addZone(&settings.heartbeat, target, &reader) }
         guard trust != TrustFiles() else { return settings }
         switch self.trust(trust) {
         case .success(var tls):
@@ -69,6 +79,15 @@ struct TargetFiles {
         var tls = TLSProbeSettings()
         try load(files.authorities) { try tls.trustAuthorities(in: $0) }
         try load(files.revocationLists) { try tls.checkRevocation(by: $0) }
+        try load(files.certificate) { path in
+            let certificate = try TLSProbeSettings.contents(of: path)
+            guard let keyPath = files.privateKey?.wrappedValue else {
+                tls.identity = try TLSProbeSettings.identity(certificate, named: path, key: certificate, named: nil)
+                return
+            }
+            let key = try TLSProbeSettings.contents(of: keyPath)
+            tls.identity = try TLSProbeSettings.identity(certificate, named: path, key: key, named: keyPath)
+        }
         return tls
     }
 
@@ -80,6 +99,61 @@ struct TargetFiles {
         do { try settings.http.authorize(by: authorization(try secret(in: path).get())) } catch {
             reader.note(file.origin, "\(error)")
         }
+    }
+
+    /// The least bytes of a token: those of 128 random bits in base64.
+    private static let leastToken = 22
+
+    private mutating func addToken(
+        _ heartbeat: inout HeartbeatSettings, _ file: ConfiguredTarget.FileReference, _ path: ExactString,
+        _ reader: inout ConfigurationReader
+    ) {
+        do {
+            let token = try secret(in: path).get()
+            // Each of them is itself in a path.
+            let isWord = token.utf8.allSatisfy { byte in
+                0x30...0x39 ~= byte || 0x41...0x5a ~= byte || 0x61...0x7a ~= byte || "-._~+=".utf8.contains(byte)
+            }
+            guard isWord, token.utf8.count >= Self.leastToken, token.utf8.contains(where: { !(0x30...0x39 ~= $0) }) else {
+                throw ConfigurationProblem(
+                    .path(path.wrappedValue),
+                    "its first line is not a token: write one by 'openssl rand -hex 32', of at least \(Self.leastToken) letters and digits, and not of digits alone"
+                )
+            }
+            heartbeat.tokenDigest = HeartbeatDesk.digest(of: token) ?? []
+        } catch { reader.note(file.origin, "\(error)") }
+    }
+
+    /// Reads the rules of the time zone of a schedule.
+    private mutating func addZone(
+        _ heartbeat: inout HeartbeatSettings, _ target: ConfiguredTarget, _ reader: inout ConfigurationReader
+    ) {
+        let name = heartbeat.timeZone ?? timeZone
+        let path = ExactString(name.map { "\(Self.zoneFolder)/\($0)" } ?? "/etc/localtime")
+        let known = zones[path] ?? (try? ConfigurationFile.bytes(path.wrappedValue)).flatMap { TimeZoneRules($0) }
+        zones[path] = .some(known)
+        if let known { return heartbeat.zoneRules = known }
+        // Without a file, local time is UTC (tzset(3)).
+        if let name = heartbeat.timeZone {
+            reader.note(
+                target.origin,
+                "heartbeat.time_zone: the time zone '\(ConfigurationReader.shown(name))' is not in \(Self.zoneFolder)")
+        }
+    }
+
+    private static let zoneFolder = "/usr/share/zoneinfo"
+
+    private mutating func authorizeProxy(
+        _ settings: inout ProbeSettings, _ file: ConfiguredTarget.FileReference, _ path: ExactString,
+        _ reader: inout ConfigurationReader
+    ) {
+        do {
+            let parts = try secret(in: path).get().split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2 else {
+                throw ConfigurationProblem(.path(path.wrappedValue), "its first line is not USER:PASSWORD")
+            }
+            try settings.http.authorizeProxy(user: String(parts[0]), password: String(parts[1]))
+        } catch { reader.note(file.origin, "\(error)") }
     }
 
     /// Returns the path of a file. A relative one is relative to the folder of the configuration's file.

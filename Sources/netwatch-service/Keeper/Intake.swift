@@ -116,7 +116,7 @@ extension Intake.State {
         if id.number >= states.count {
             states.append(contentsOf: repeatElement(.unknown, count: id.number + 1 - states.count))
         }
-        states[id.number] = RecordedState(update.state)
+        states[id.number] = RecordedState(update.statusName)
         // The update follows the result that caused it in the same turn.
         let time = update.moment.wallClockNanoseconds / 1_000_000
         var place = batch.results.count - 1

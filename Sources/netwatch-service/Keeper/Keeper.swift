@@ -9,10 +9,15 @@ import Records
 final class Keeper: Sendable {
     /// The receivers of the results. The keeper's thread calls them, so they must not block.
     struct Outputs: Sendable {
-        /// Receives the records of a turn, without numbers. The first one is the settled path.
-        var records: @Sendable ([Record]) -> Void
-        /// Receives each board. ``Board/sequence`` is not set.
-        var board: @Sendable (Board) -> Void
+        /// Receives each record, without a number. The first one is the settled path.
+        var sink: @Sendable (Record) -> Void
+        /// The records for streams, which the encoder writes.
+        var events: EventFeed
+        var encoder: RecordEncoder
+        /// The boards for pages and documents.
+        var boards: BoardSource
+        /// The jobs that report in. The keeper sets them, and keeps what is known of them.
+        var heartbeats = HeartbeatDesk()
         /// Receives the line of the state for the service manager, if it has changed.
         var notify: @Sendable (ServiceManager.Notification) -> Void
     }
@@ -58,6 +63,9 @@ final class Keeper: Sendable {
     /// Shows that a configuration could not be loaded. The status for the service manager follows `done`.
     func reloadFailed(_ reason: String, done: @escaping @Sendable () -> Void) { mailbox.post(.reloadFailed(reason, done)) }
 
+    /// Keeps what is known of jobs.
+    func keep(_ memories: [HeartbeatMemories.Job: HeartbeatMemory]) { mailbox.post(.heartbeats(memories)) }
+
     /// Ends the thread after a last turn. The monitor must be stopped.
     func stop() {
         mailbox.post(.stop)
@@ -71,6 +79,8 @@ final class KeeperLoop {
         /// The history has a state of an incident.
         case committed(String, Int)
         case recording(RecordingStatus)
+        /// What is known of jobs that have reported, or are late.
+        case heartbeats([HeartbeatMemories.Job: HeartbeatMemory])
         /// The monitor's loop has finished a turn.
         case monitorTurn
         case reload(Reload, @Sendable (ReloadOutcome) -> Void)
@@ -104,6 +114,8 @@ final class KeeperLoop {
     private static let longestBoardPause: Int64 = 3_000_000_000
     /// The time after which a board, and a sign of life in the history, follow the last one without a change, in nanoseconds.
     private static let quietInterval: Int64 = 1_000_000_000
+    /// The time between two writes of what is known of jobs, in nanoseconds. It is also written at the end.
+    private static let heartbeatInterval: Int64 = 1_000_000_000
     /// The time between two turns from which the process counts as stopped, as by SIGSTOP, in nanoseconds.
     private static let lateInterval: Int64 = 10_000_000_000
 
@@ -119,7 +131,7 @@ final class KeeperLoop {
     private var reloads: [(reload: Reload, done: @Sendable (ReloadOutcome) -> Void)] = []
     private var reloadGuard = ReloadGuard()
     /// The configuration with which the service started, without targets, and the keys that have had other values since.
-    private let first: Configuration
+    private let startConfiguration: Configuration
     private var restartKeys: [String] = []
     private var isChanged = true
     private var isStopped = false
@@ -136,19 +148,23 @@ final class KeeperLoop {
     private var asksMonitor = false
     /// The number of the last checkpoint's interval.
     private var checkpoints: Int64
+    /// The time from which what is known of jobs may be kept again.
+    private var heartbeatsDue: Int64 = 0
+    private var hasNewsOfJobs = false
     /// Records that wait for the first one, the settled path.
     private var early: [Record]? = []
 
     init(_ parts: Keeper.Parts, _ outputs: Keeper.Outputs, _ mailbox: Mailbox<Message>) throws(LoopError) {
         (self.parts, self.outputs, self.mailbox) = (parts, outputs, mailbox)
         loop = try EventLoop()
-        var first = parts.loaded.configuration
-        first.targets = []
-        self.first = first
+        var configuration = parts.loaded.configuration
+        configuration.targets = []
+        startConfiguration = configuration
         recording = RecordingStatus(reason: nil, since: parts.started.wallClockNanoseconds / 1_000_000)
         checkpoints = Self.checkpointInterval(parts, at: parts.started)
         lastTurn = parts.started.monotonicNanoseconds
         watchdog = parts.watchdogInterval.map { Watchdog(interval: $0, now: parts.started.monotonicNanoseconds) }
+        outputs.heartbeats.deliver { [session = parts.session] in session.report($0, of: $1) }
         mailbox.attach(loop.waker)
         parts.intake.attach(loop.waker)
         if let gap = parts.gap {
@@ -156,12 +172,13 @@ final class KeeperLoop {
             let event = MonitorEvent.gap(from: Self.moment(gap.lowerBound), to: parts.started.moved(to: gap.upperBound))
             early = [Record(event: event, gapReason: .stopped)]
         }
+        setJobs()
     }
 
     /// Runs until the keeper is stopped.
     func run() {
         while true {
-            let now = Clock.now
+            let now = Moment.now
             var effects: [KeeperMachine.Effect] = []
             for message in mailbox.takeAll() { effects += receive(message, at: now) }
             parts.intake.take(&batch)
@@ -174,6 +191,7 @@ final class KeeperLoop {
             publish(at: now)
             perform(effects, at: now)
             checkpoint(at: now)
+            keepHeartbeats(at: now)
             feedWatchdog(at: now)
             if isStopped {
                 for (_, done) in reloads { done(.refused(Failure(ExitCode.unavailable, "the service ends"))) }
@@ -228,6 +246,7 @@ final class KeeperLoop {
             reloadProblem = reason
             done()
             lastStatus = nil
+        case .heartbeats(let memories): parts.store.record(memories)
         case .withdrawn(let ledgers): parts.machine.withdrawn(ledgers)
         case .stop: isStopped = true
         }
@@ -271,7 +290,10 @@ final class KeeperLoop {
             early = nil
             records = [waiting.remove(at: first)] + waiting
         }
-        outputs.records(records)
+        for record in records {
+            outputs.sink(record)
+            outputs.events.append(record, with: outputs.encoder, key: record.key)
+        }
     }
 
     /// Returns the number of the interval between two checkpoints that contains a moment. Whole hours are moved just after their end.
@@ -286,6 +308,26 @@ final class KeeperLoop {
         guard number != checkpoints else { return }
         checkpoints = number
         parts.store.checkpoint()
+    }
+
+    /// Asks the monitor for what is known of jobs after reports and changes of status.
+    private func keepHeartbeats(at now: Moment) {
+        if outputs.heartbeats.takeChange() || batch.events.contains(where: \.event.isOfJob) { hasNewsOfJobs = true }
+        guard hasNewsOfJobs, now.monotonicNanoseconds >= heartbeatsDue else { return }
+        hasNewsOfJobs = false
+        heartbeatsDue = now.monotonicNanoseconds + Self.heartbeatInterval
+        parts.session.withHeartbeats { [mailbox] in mailbox.post(.heartbeats($0)) }
+    }
+
+    /// Tells the web server which jobs may report.
+    private func setJobs() {
+        var jobs: [String: [HeartbeatDesk.Job]] = [:]
+        for (target, settings) in zip(parts.machine.targets, parts.loaded.settings) where !settings.heartbeat.tokenDigest.isEmpty
+        {
+            let job = HeartbeatDesk.Job(target: target.monitor, digest: settings.heartbeat.tokenDigest)
+            jobs[target.configured.endpoint.hostText.lowercased(), default: []].append(job)
+        }
+        outputs.heartbeats.set(jobs)
     }
 
     /// Records a turn with events, and a sign of life once a second.
@@ -309,20 +351,22 @@ final class KeeperLoop {
         guard now.monotonicNanoseconds - lastBoard >= boardGap || isStopped else { return }
         (lastBoard, isChanged) = (now.monotonicNanoseconds, false)
         hasShownPath = parts.machine.path != nil
-        defer { boardTime = max(0, Clock.nanoseconds - now.monotonicNanoseconds) }
+        defer { boardTime = max(0, MonotonicClock.now() - now.monotonicNanoseconds) }
         var board = Board(
-            moment: now, instance: parts.instance, timeZone: parts.timeZone, started: parts.started, sequence: 0,
+            moment: now, instance: parts.instance, timeZone: parts.timeZone, started: parts.started,
+            sequence: outputs.events.last,
             path: parts.machine.path, groups: parts.loaded.configuration.groups, targets: parts.machine.targets.map(\.onBoard),
             canary: parts.machine.canary, incidents: parts.machine.incidents.shown, recording: recording(at: now),
             cells: parts.machine.frame.cells, reloadProblem: reloadProblem, restartKeys: restartKeys)
+        board.eventID = outputs.events.firstID + board.sequence
         board.names = parts.machine.names
         board.timeZoneOffset = Int(parts.offset(now.wallClockNanoseconds / 1_000_000) / 1_000)
-        let status = ServiceStatus.line(of: board)
+        let status = board.statusLine
         if status != lastStatus, early == nil {
             outputs.notify(isReady ? .status(status) : .ready(status: status))
             (lastStatus, isReady) = (status, true)
         }
-        outputs.board(board)
+        outputs.boards.publish(board)
     }
 
     private func feedWatchdog(at now: Moment) {
@@ -399,8 +443,9 @@ final class KeeperLoop {
         }
         parts.store.set(next.configuration.retention)
         parts.loaded = next
+        setJobs()
         reloadProblem = nil
-        restartKeys = first.restartKeys(for: next.configuration)
+        restartKeys = startConfiguration.restartKeys(for: next.configuration)
     }
 
     /// Returns the keys of a `path` record as JSON.
@@ -425,19 +470,28 @@ extension Moment {
     }
 }
 
-extension Record {
-    fileprivate var isEnd: Bool { if case .ended = event { true } else { false } }
+extension MonitorEvent {
+    fileprivate var isOfJob: Bool { if case .server(_, let update) = self { update.job != nil } else { false } }
 }
 
-/// The state of the service in one line, for `systemctl status`.
-enum ServiceStatus {
-    /// Returns the line, as in `3 of 5 targets up, uplink eth0`.
-    static func line(of board: Board) -> String {
-        let up = board.targets.count { $0.update.state == .up || $0.update.state == .degraded }
-        let targets = board.targets.isEmpty ? "no targets" : "\(up) of \(board.targets.count) targets up"
-        guard let path = board.path?.path else { return "\(targets), path not yet known" }
-        let uplink = path.interface.map { "uplink \($0.name)" } ?? "no uplink"
-        let recording = board.recording.reason.map { ", nothing is recorded: \($0)" } ?? ""
-        return "\(targets), \(uplink)\(recording)"
+extension Record {
+    fileprivate var isEnd: Bool { if case .ended = event { true } else { false } }
+
+    /// The key of the record's target; `nil` for records of no target.
+    fileprivate var key: String? {
+        guard case .server(_, let update) = event else { return nil }
+        return identity?.id ?? update.endpoint.text
+    }
+}
+
+extension Board {
+    /// The state of the service in one line, for `systemctl status`, as in `3 of 5 targets up, uplink eth0`.
+    fileprivate var statusLine: String {
+        let up = targets.count { $0.update.statusName == .up || $0.update.statusName == .degraded }
+        let count = targets.isEmpty ? "no targets" : "\(up) of \(targets.count) targets up"
+        guard let present = path?.path else { return "\(count), path not yet known" }
+        let uplink = present.interface.map { "uplink \($0.name)" } ?? "no uplink"
+        let problem = recording.reason.map { ", nothing is recorded: \($0)" } ?? ""
+        return "\(count), \(uplink)\(problem)"
     }
 }

@@ -72,7 +72,7 @@ struct KeeperMachine: Sendable {
 
     private static func kept(_ target: NewTarget, at moment: Moment) -> KeptTarget {
         let update = ServerUpdate(
-            endpoint: target.configured.endpoint, state: .unknown, cause: nil, since: moment, address: nil, interface: nil,
+            endpoint: target.configured.endpoint, statusName: .unknown, cause: nil, since: moment, address: nil, interface: nil,
             roundTrip: nil, isInitial: true, moment: moment)
         return KeptTarget(
             configured: target.configured, monitor: target.monitor, number: target.number, update: update, bars: target.bars)
@@ -191,7 +191,7 @@ struct KeeperMachine: Sendable {
             // The target may have been removed in the meantime.
             guard let place = placesAtMonitor[id] else { return }
             targets[place].update = update
-            let state = RecordedState(update.state)
+            let state = RecordedState(update.statusName)
             recorder.change(targets[place].number, to: state, at: update.moment.milliseconds)
             publish(event, &effects)
         case .incident(let incident):
@@ -360,6 +360,8 @@ struct KeptTarget: Sendable {
         target.bars = bars.bars
         (target.number, target.monitor) = (number, monitor)
         (target.name, target.labels, target.severity) = (configured.name, configured.labels, configured.severity)
+        target.selector = configured.settings.selector
+        target.hasOwnResolver = configured.settings.resolver != nil
         return target
     }
 }

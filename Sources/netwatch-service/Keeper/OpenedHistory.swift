@@ -2,6 +2,7 @@ import Console
 import EventLoop
 import FoundationEssentials
 import Glibc
+import Pacing
 import Reachability
 
 /// The history of a service that starts: its store, what it remembers, and the numbers of the targets.
@@ -16,6 +17,8 @@ final class OpenedHistory: Sendable {
     private let receiver: Locked<Receiver>
     /// The incidents that the former run left open, with the targets of the configuration, which have their places as numbers.
     let openIncidents: [OpenIncident]
+    /// What the former run knew of jobs that report in.
+    let heartbeats: HeartbeatMemories
 
     /// The state of the history at the start of the service.
     private struct Beginning: Sendable {
@@ -47,7 +50,7 @@ final class OpenedHistory: Sendable {
         var settings = HistoryStore.Settings(directory: path)
         settings.retention = configuration.retention
         settings.timeZone = zone.identifier
-        let now = ClockReading(Clock.now)
+        let now = ClockReading(Moment.now)
         let receiver = Locked(Receiver())
         self.receiver = receiver
         let recovered: HistoryStore.Recovered
@@ -73,6 +76,8 @@ final class OpenedHistory: Sendable {
         } catch { throw Failure(error) }
         let open = recovered.interrupted
         openIncidents = Self.openIncidents(open, past.members, numbers: numbers)
+        heartbeats = HeartbeatMemories(
+            recovered.heartbeats, absentSince: gap.map { $0.lowerBound.multipliedSaturated(by: 1_000_000) })
         let known = Set(open.map(\.id))
         let incidents = open.map { BoardIncident(incident: $0, isRecorded: true, targets: past.members[$0.id] ?? TargetSet()) }
             .joined(with: past.incidents.filter { !known.contains($0.id) })
@@ -190,8 +195,8 @@ final class OpenedHistory: Sendable {
             waker.wake()
         }
         let loop = MainLoop(waker)
-        let deadline = Clock.now.advanced(by: startLimit).monotonicNanoseconds
-        while Clock.nanoseconds < deadline {
+        let deadline = Moment.now.advanced(by: startLimit).monotonicNanoseconds
+        while MonotonicClock.now() < deadline {
             switch answer.withLock({ $0 }) {
             case .success(let value): return value
             case .failure(let error): throw Failure(error)

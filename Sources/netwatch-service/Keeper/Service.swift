@@ -16,7 +16,8 @@ final class Service {
     private let sockets: ServiceSockets
     private let history: OpenedHistory
     private let boards = BoardSource()
-    private let events = EventFeed(of: Clock.now.milliseconds)
+    private let heartbeats = HeartbeatDesk()
+    private let events = EventFeed(of: Moment.now.milliseconds)
     /// Loads configurations, one after another.
     private let worker: Worker
     private let renders: RenderQueue
@@ -52,7 +53,7 @@ final class Service {
     /// Starts the service. `sink` receives its records.
     func start(_ sink: @escaping @Sendable (Record) -> Void) throws -> RecordStream.Source {
         let configuration = loaded.configuration
-        let started = Clock.now
+        let started = Moment.now
         let canary = configuration.canary.map { canary -> (Endpoint, ProbeSettings) in
             var settings = configuration.probes
             settings.http = canary.settings
@@ -64,13 +65,15 @@ final class Service {
         var monitored = MonitorConfiguration()
         monitored.publishesMembers = true
         monitored.openIncidents = history.openIncidents
+        monitored.heartbeats = history.heartbeats
         do throws(MonitorError) {
             session = try MonitorSession(monitored, targets: targets, sink: intake.put)
         } catch { throw Failure(error) }
         if session.isPolling { StandardError.reportPolling() }
 
         let encoder = RecordEncoder(header: header(session.identity))
-        let outputs = outputs(encoder, sink)
+        let outputs = Keeper.Outputs(
+            sink: sink, events: events, encoder: encoder, boards: boards, heartbeats: heartbeats, notify: manager.notify)
         let keeper = try Keeper(
             history.takeParts(
                 loaded, session: session, intake: intake, canary: canary == nil ? nil : TargetID(targets.count - 1),
@@ -103,7 +106,7 @@ final class Service {
             done(outcome)
         }
         worker.run {
-            manager.notify(.reloading(monotonicMicroseconds: Clock.nanoseconds / 1_000))
+            manager.notify(.reloading(monotonicMicroseconds: MonotonicClock.now() / 1_000))
             let loaded = sources.load()
             guard let problem = loaded.problems.first else {
                 let next = KeeperLoop.Loaded(configuration: loaded.configuration, settings: loaded.settings)
@@ -120,6 +123,9 @@ final class Service {
         guard let running else { return }
         self.running = nil
         manager.notify(.stopping)
+        // A report that is refused is repeated; one that is accepted must not be lost.
+        heartbeats.close()
+        running.session.withHeartbeats { [keeper = running.keeper] in keeper.keep($0) }
         running.session.stop()
         running.keeper.stop()
         events.end()
@@ -135,24 +141,6 @@ final class Service {
             version: CommandProgram.version, identity: identity, targets: loaded.configuration.targets.map(\.endpoint))
     }
 
-    private func outputs(_ encoder: RecordEncoder, _ sink: @escaping @Sendable (Record) -> Void) -> Keeper.Outputs {
-        let (boards, events, manager) = (boards, events, manager)
-        return Keeper.Outputs(
-            records: { records in
-                for record in records {
-                    sink(record)
-                    events.append(record, with: encoder, key: record.key)
-                }
-            },
-            board: { board in
-                var board = board
-                board.sequence = events.last
-                board.eventID = events.firstID + events.last
-                boards.publish(board)
-            },
-            notify: manager.notify)
-    }
-
     private func content(_ identity: MonitorIdentity, _ evidence: PresentEvidence, _ keeper: Keeper) -> WebContent {
         let (boards, events, renders) = (boards, events, renders)
         let (sources, manager, worker) = (sources, manager, worker)
@@ -165,7 +153,6 @@ final class Service {
                 StreamHeader(
                     version: CommandProgram.version, identity: identity, targets: board.targets.map(\.update.endpoint))
             },
-            history: pages.history,
             reload: { confirmed in
                 await withCheckedContinuation { continuation in
                     Self.reload(.post(confirmed: confirmed), sources, keeper, manager, on: worker) {
@@ -173,17 +160,7 @@ final class Service {
                     }
                 }
             },
-            isHealthy: { boards.current().map { $0.isFresh(at: Clock.now) } ?? false },
-            isReady: { boards.current()?.path != nil },
-            pages: pages.renderer)
-    }
-}
-
-extension Record {
-    /// The key of the record's target; `nil` for records of no target.
-    fileprivate var key: String? {
-        guard case .server(_, let update) = event else { return nil }
-        return identity?.id ?? update.endpoint.text
+            isHealthy: { boards.current().map { $0.isFresh(at: Moment.now) } ?? false }, pages: pages, heartbeats: heartbeats)
     }
 }
 

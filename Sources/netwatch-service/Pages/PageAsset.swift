@@ -17,11 +17,14 @@ struct PageAsset: Hashable, Sendable {
     static let script = PageAsset(.script, "text/javascript; charset=utf-8", PackageResources.script_js)
     static let all = [style, script]
 
+    init(_ path: StaticPath, _ contentType: String, _ bytes: [UInt8], tag: String) {
+        (self.path, self.contentType, self.bytes, self.tag) = (path, contentType, bytes, tag)
+    }
+
     private init(_ path: StaticPath, _ contentType: String, _ bytes: [UInt8]) {
-        (self.path, self.contentType, self.bytes) = (path, contentType, bytes)
         // FNV-1a.
         let hash = bytes.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
-        tag = String(hash, radix: 36)
+        self.init(path, contentType, bytes, tag: String(hash, radix: 36))
     }
 
     /// The address of this version of the file.

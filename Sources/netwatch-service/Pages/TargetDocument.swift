@@ -35,10 +35,10 @@ struct TargetDocument {
                 }
             }
             writer.member("severity", target.severity?.rawValue)
-            writer.member("status", update.state.rawValue)
+            writer.member("status", update.statusName.rawValue)
             writer.member("maintenance", target.isInMaintenance)
             writer.member(update.cause)
-            writer.member("since", Timestamp.text(update.stateMoment))
+            writer.member("since", Timestamp.text(update.statusMoment))
             let current = target.current
             writer.member("rtt_ms", milliseconds: current.roundTrip)
             writer.member("response_ms", milliseconds: current.responseTime)
@@ -69,7 +69,7 @@ struct TargetDocument {
                 if let other = layers?.other {
                     writer.object { writer in
                         writer.member("layer", other.layer.rawValue)
-                        writer.member("ok", update.state == .degraded)
+                        writer.member("ok", update.statusName == .degraded)
                         writer.member("ms", milliseconds: nil)
                         writer.member("detail", other.detail)
                         writer.member(evidence: other.evidence)

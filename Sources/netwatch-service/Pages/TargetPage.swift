@@ -51,14 +51,14 @@ struct TargetPage {
         let update = target.update
         let state = target.state
         var reason = Markup()
-        if let cause = update.cause, update.state != .up {
+        if let cause = update.cause, update.statusName != .up {
             reason = "<p class=cause><span>\(cause.markup(limit: 1_000))</span></p>"
-        } else if update.state == .unknown {
+        } else if update.statusName == .unknown {
             reason = "<p class=cause>No probe has ended yet.</p>"
         }
         return """
             <h1 class="\(state.style)">\(PageSymbol.state(state))<span><bdi>\(MarkupText.shortened(target.title, to: 300))</bdi> \
-            <span class=sub>\(state.word) \(clock.since(update.stateMoment.milliseconds))</span></span></h1>\(reason)
+            <span class=sub>\(state.word) \(clock.since(update.statusMoment.milliseconds))</span></span></h1>\(reason)
             """
     }
 
@@ -80,7 +80,9 @@ struct TargetPage {
         add("Response time", (report?.responseTime ?? current.responseTime).map(PageText.roundTrip))
         add("Round trip", (report?.roundTrip ?? current.roundTrip).map(PageText.roundTrip))
         add("Certificate", current.certificateDaysLeft(at: board.moment).map(PageText.certificate))
-        if let report { add("Last probe", Self.lastProbe(report, clock)) }
+        if let job = update.job { add("Job", job == .running ? "runs now" : "does not run now") }
+        if let report, update.job == nil { add("Last probe", Self.lastProbe(report, clock)) }
+        if let report, update.job != nil { add("Last result", Self.lastProbe(report, clock)) }
         if update.isFlapping { add("Changes", "more than 30 % of the last 20 results differ from the one before") }
         if update.isPaused { add("Probes", "wait, because the byte budget of the metered interface is used up") }
         if target.isInMaintenance { add("Maintenance", "a maintenance window covers this time") }
@@ -113,7 +115,7 @@ struct TargetPage {
                 """
         }
         if let other = layers.other {
-            let finding: ThisComputer.Finding = target.update.state == .degraded ? .degraded : .fails
+            let finding: ThisComputer.Finding = target.update.statusName == .degraded ? .degraded : .fails
             items += """
                 <li class="\(finding.state.style)">\(PageSymbol.finding(finding))<b>\(MarkupText.shortened(other.layer.rawValue, to: 40))</b>\
                 <span class=word>\(finding.word)</span><span class=l></span>\
@@ -229,6 +231,8 @@ extension TargetPage {
     }
 
     var charts: Markup {
+        // A job has no round trips.
+        guard target.update.job == nil else { return "" }
         guard let span, !detail.roundTrips.isEmpty else { return "" }
         guard detail.roundTrips.contains(where: { $0.median != nil }) else {
             return "<h3>Round trip</h3><p class=none>No probe was answered in this time.</p>"

@@ -51,17 +51,19 @@ struct TargetRow {
     private var cause: Markup {
         let update = target.update
         if target.isInMaintenance {
-            return update.state == .up ? "" : "The probes' result is \(RecordedState(update.state).word)."
+            return update.statusName == .up ? "" : "The probes' result is \(RecordedState(update.statusName).word)."
         }
-        switch update.state {
+        switch update.statusName {
         case .up:
             return update.isFlapping ? "Its state changes often." : paused
+        case .unknown where update.job != nil:
+            return "No report has come yet, or one may have been missed."
         case .unknown:
             return update.cause.map { $0.markup() } ?? "No probe has ended yet."
         case .down, .unreachable, .degraded:
             let reason: Markup = update.cause.map { $0.markup() } ?? "The cause is not known."
             return """
-                \(reason) <span class=w>\(clock.since(update.stateMoment.milliseconds, isCompact: true))\(update.isFlapping ? "; it changes often" : "")</span>\
+                \(reason) <span class=w>\(clock.since(update.statusMoment.milliseconds, isCompact: true))\(update.isFlapping ? "; it changes often" : "")</span>\
                 \(paused)
                 """
         }

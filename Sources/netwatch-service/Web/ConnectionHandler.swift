@@ -4,7 +4,7 @@ import NIOHTTP1
 import Wire
 
 /// The first handler of a connection after the HTTP codec: it checks requests, frames responses, and performs the steps of the
-/// ``ConnectionMachine``. Requests are passed on without content.
+/// ``ConnectionMachine``. Requests are passed on when they are complete, with the content that a route reads.
 final class ConnectionHandler: ChannelDuplexHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -21,6 +21,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
         delay: { [connections] isDelayed in connections.delayed += isDelayed ? 1 : -1 })
     /// The head of the request whose content is read.
     private var head: HTTPRequestHead?
+    /// The end of its content so far; `nil` if nothing reads it.
+    private var content: ByteBuffer?
     /// Whether the response ends with its head: one to HEAD, without a length. The encoder does not know the method, and would write the
     /// last chunk.
     private var endsWithHead = false
@@ -40,9 +42,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
                 // The routes know paths only.
                 head.uri = target.resource
                 self.head = head
+                content = WebRoute.route(String(target.path))?.readsContent == true ? ByteBuffer() : nil
             }
             perform(step, context)
-        case .body(let bytes): perform(machine.receivedContent(bytes.readableBytes, at: now), context)
+        case .body(let bytes):
+            content?.keepEnd(of: connections.limits.keptContentBytes, adding: bytes)
+            perform(machine.receivedContent(bytes.readableBytes, at: now), context)
         case .end:
             guard machine.receivedEnd() == .pass, let head else { return }
             self.head = nil
@@ -50,6 +55,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             // An answer to a request before this one is not complete yet in the other case.
             if machine.answersOneRequest, let response = connections.stateResponse(head) { return send(response, context) }
             context.fireChannelRead(wrapInboundOut(.head(head)))
+            if let content, content.readableBytes > 0 { context.fireChannelRead(wrapInboundOut(.body(content))) }
+            content = nil
             context.fireChannelRead(wrapInboundOut(.end(nil)))
         }
     }
@@ -58,11 +65,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
         var fields: [String: [String]] = [:]
         for (name, value) in head.headers { fields[name.lowercased(), default: []].append(value) }
         let request = RequestCheck.Head(method: head.method.rawValue, target: target, fields: fields)
-        let path = String(target?.path ?? "")
-        let isStream = head.method == .GET && path == EventStream.path
+        let route = WebRoute.route(String(target?.path ?? ""))
+        let isStream = head.method == .GET && route?.isStream == true
         var problem = connections.check.problem(request, isLocal: isLocal)
         if problem == nil, machine.acceptsRequests {
-            if machine.isReserved, !WebRoutes.statePaths.contains(path) {
+            if machine.isReserved, route?.isState != true {
                 problem = WebProblem(.unavailable, "too many connections are open")
             } else if isStream, !connections.beginStream(id) {
                 problem = WebProblem(.unavailable, "too many streams are open")
@@ -73,7 +80,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
             isOldVersion: head.version != .http1_1)
         let length = fields["content-length"]?.first.flatMap { Int($0) }
         return machine.receivedHead(
-            exchange, contentLength: length, problem: problem, delayed: connections.delayed, at: now)
+            exchange, contentLength: length, readsContent: route?.readsContent == true, problem: problem,
+            delayed: connections.delayed, at: now)
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -173,5 +181,16 @@ final class ConnectionHandler: ChannelDuplexHandler {
         case is ByteToMessageDecoderError: break
         default: context.close(promise: nil)
         }
+    }
+}
+
+extension ByteBuffer {
+    /// Adds bytes, and keeps at least so many at the end, at most twice as many.
+    fileprivate mutating func keepEnd(of count: Int, adding bytes: ByteBuffer) {
+        if bytes.readableBytes >= count { clear() }
+        writeBytes(bytes.readableBytesView.suffix(count))
+        guard readableBytes > 2 * count else { return }
+        moveReaderIndex(forwardBy: readableBytes - count)
+        discardReadBytes()
     }
 }

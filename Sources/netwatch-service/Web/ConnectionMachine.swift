@@ -57,6 +57,7 @@ struct ConnectionMachine: Sendable {
     private var reading: Exchange?
     private var readingSince: Int64 = 0
     private var contentBytes = 0
+    private var contentLimit = 0
     private var exchanges: [Exchange] = []
     /// The last response, which waits for those before it.
     private var refusal: WebProblem?
@@ -108,21 +109,23 @@ struct ConnectionMachine: Sendable {
     /// A complete head of a request. A problem is the reason why it is refused. The more connections are delayed, because they send requests
     /// faster than they may, the slower is each.
     mutating func receivedHead(
-        _ exchange: Exchange, contentLength: Int?, problem: WebProblem?, delayed: Int = 0, at now: Int64
+        _ exchange: Exchange, contentLength: Int?, readsContent: Bool = false, problem: WebProblem?, delayed: Int = 0,
+        at now: Int64
     ) -> Step {
         guard acceptsRequests else { return .discard }
         if let problem { return refuse(problem, at: now) }
-        if let contentLength, contentLength > limits.contentBytes { return refuse(contentTooLarge, at: now) }
+        contentLimit = readsContent ? limits.readContentBytes : limits.contentBytes
+        if let contentLength, contentLength > contentLimit { return refuse(contentTooLarge, at: now) }
         (reading, readingSince, contentBytes) = (exchange, now, 0)
         rate.spend(limits.requestInterval(delayed: delayed), at: now)
         return .pass
     }
 
-    /// A part of a request's content, which no resource reads.
+    /// A part of a request's content, of which at most the beginning is read.
     mutating func receivedContent(_ count: Int, at now: Int64) -> Step {
         guard reading != nil else { return .discard }
-        contentBytes += min(count, limits.contentBytes + 1)
-        return contentBytes > limits.contentBytes ? refuse(contentTooLarge, at: now) : .discard
+        contentBytes += min(count, contentLimit + 1)
+        return contentBytes > contentLimit ? refuse(contentTooLarge, at: now) : .discard
     }
 
     /// The end of a request, which is passed on.
@@ -183,7 +186,7 @@ struct ConnectionMachine: Sendable {
     }
 
     private var contentTooLarge: WebProblem {
-        WebProblem(.contentTooLarge, "the content is larger than \(limits.contentBytes) bytes")
+        WebProblem(.contentTooLarge, "the content is larger than \(contentLimit) bytes")
     }
 
     private mutating func refuse(_ problem: WebProblem, at now: Int64) -> Step {

@@ -5,7 +5,6 @@ import Records
 /// A stream of records for one reader (`GET /api/v1/events`): the records after the last one that it received, or the present state and
 /// the records after it.
 struct EventStream: Sendable {
-    static let path = "/api/v1/events"
     /// The comment of a silent stream.
     private static let comment = Array(": nothing new\n\n".utf8)
 

@@ -32,7 +32,8 @@ final class PresentEvidence: Sendable {
         let interface = target.update.interface.flatMap { interface in
             address.isLinkLocal ? path.interfaces.first { $0.hasName(interface.name) }?.index : nil
         }
-        return RouteQuery(address, interface: interface ?? 0, port: target.update.endpoint.port)
+        return RouteQuery(
+            address, interface: interface ?? 0, port: target.update.endpoint.port, selector: target.selector)
     }
 
     private func inspect(_ query: RouteQuery) async -> RouteInspection? {

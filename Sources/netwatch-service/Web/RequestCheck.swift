@@ -34,8 +34,8 @@ struct RequestCheck: Hashable, Sendable {
         if let origin = target.origin, let problem = problem(of: origin) { return problem }
         if !isLocal, let problem = problemOfHost(head) { return problem }
         guard ["GET", "HEAD", "POST"].contains(head.method) else {
-            let methods = WebRoutes.methods(of: target.path)
-            return WebProblem(.methodNotAllowed, "the method \(head.method) is not supported", allow: methods)
+            let methods = WebRoute.route(String(target.path))?.methods ?? .read
+            return WebProblem(.methodNotAllowed, "the method \(head.method) is not supported", allow: methods.rawValue)
         }
         return problem(ofSite: head, target.path)
     }
@@ -44,14 +44,14 @@ struct RequestCheck: Hashable, Sendable {
     ///
     /// The pages of this service may be linked, and its badges and assets be shown; everything else costs work, so other sites get none of it.
     private func problem(ofSite head: Head, _ path: Substring) -> WebProblem? {
-        if head.method == "POST" || path.hasPrefix("/api/") { return problem(ofOrigin: head) }
-        let isCheap = path.hasPrefix("/badge/") || path == "/favicon.svg" || WebRoutes.statePaths.contains(String(path))
-        guard !isCheap, !isFromOwnSite(head) else { return nil }
+        let role = WebRoute.role(of: String(path))
+        if head.method == "POST" || role == .api { return problem(ofOrigin: head) }
+        guard role != .shared, !isFromOwnSite(head) else { return nil }
         // A navigation of the whole window; a browser names its kind with the site (W3C Fetch Metadata).
         let isNavigation =
             (head.fields["sec-fetch-mode"] ?? []).allSatisfy { $0 == "navigate" }
             && (head.fields["sec-fetch-dest"] ?? []).allSatisfy { $0 == "document" }
-        return isNavigation || PageAsset.StaticPath(rawValue: String(path)) != nil ? nil : Self.foreignSite
+        return isNavigation ? nil : Self.foreignSite
     }
 
     /// Returns the sentence for a person who opens the page by another name.

@@ -1,8 +1,46 @@
 import Console
 import Reachability
 
+/// The pages and documents that need more than the board. ``ServicePages`` are those of a running service; a test has pages whose
+/// rendering it controls.
+protocol PageRenderer: Sendable {
+    /// Returns `GET /`.
+    func status(_ query: String) -> PageDocument
+    /// Returns `GET /target/KEY`. It throws a ``WebProblem`` for the client.
+    func target(_ target: BoardTarget, on board: Board, _ query: String) throws -> PageDocument
+    /// Returns the document of a history query. It throws a ``WebProblem`` for the client.
+    func history(_ query: String) throws -> PageDocument
+    /// Returns the script or the style sheet.
+    func asset(_ path: PageAsset.StaticPath) -> PageAsset
+}
+
+/// A page, a document or an image that is rendered for each request, on the thread of ``RenderQueue``. Requests with HEAD do not render it.
+struct PageDocument: Sendable {
+    /// The media type.
+    let type: String
+    let status: Int
+    /// Reads what the document needs, such as its part of the history. It throws a ``WebProblem`` for the client.
+    let prepare: @Sendable (RenderClient) async throws -> any PiecewiseDocument
+
+    init(type: String, status: Int = 200, prepare: @escaping @Sendable (RenderClient) async throws -> any PiecewiseDocument) {
+        (self.type, self.status, self.prepare) = (type, status, prepare)
+    }
+
+    /// Creates a document of the board at the time when it is rendered.
+    init(type: String, of boards: BoardSource, _ document: @escaping @Sendable (Board) -> any PiecewiseDocument) {
+        self.init(type: type) { _ in
+            DeferredDocument { boards.current().map(document) ?? WholeDocument { [] } }
+        }
+    }
+
+    /// Creates a document that is rendered at once.
+    init(type: String, status: Int = 200, render: @escaping @Sendable () -> [UInt8]) {
+        self.init(type: type, status: status) { _ in WholeDocument(render: render) }
+    }
+}
+
 /// The pages and the history of a running service, for its web server.
-struct ServicePages: Sendable {
+struct ServicePages: PageRenderer {
     let store: HistoryStore
     let boards: BoardSource
     let evidence: PresentEvidence
@@ -19,42 +57,22 @@ struct ServicePages: Sendable {
         (self.timeZone, self.offset) = (timeZone, offset)
     }
 
-    /// The renderer of the pages.
-    var renderer: PageRenderer {
-        let boards = boards
-        var renderer = PageRenderer(
-            status: { query in
-                PageDocument(type: Self.html, of: boards) { board in
-                    StatusPage.pieces(board: board, query: BoardQuery(QueryParameters(query)), now: Clock.now)
-                }
-            },
-            target: { board, path, query in try target(board, path, query) },
-            badge: { board, name in
-                let badge = Badge.named(name, on: board)
-                // The image of a name that is not known says so.
-                return PageDocument(type: Badge.contentType, status: badge.state == nil ? 404 : 200) { badge.svg() }
-            },
-            favicon: { query in
-                PageContent(type: Badge.contentType, bytes: Favicon.svg(state: QueryParameters(query)["state"]))
-            })
-        for asset in PageAsset.all {
-            renderer.assets[asset.path.rawValue] = PageContent(type: asset.contentType, bytes: asset.bytes, tag: asset.tag)
+    static let html = "text/html; charset=utf-8"
+
+    func status(_ query: String) -> PageDocument {
+        PageDocument(type: Self.html, of: boards) { board in
+            StatusPage.pieces(board: board, query: BoardQuery(QueryParameters(query)), now: Moment.now)
         }
-        renderer.problem = { status, detail in
-            guard let board = boards.current() else { return nil }
-            let title = status == 404 ? "Not found" : "This did not work"
-            let page = ProblemPage(board: board, now: Clock.now, title: title, detail: detail)
-            return PageDocument(type: Self.html, status: status) { page.render() }
-        }
-        return renderer
     }
 
-    private static let html = "text/html; charset=utf-8"
-
-    private func target(_ board: Board, _ path: String, _ query: String) throws -> PageDocument? {
-        guard let key = TargetPath.key(ofPath: path), let target = board.targets.first(where: { $0.key == key }) else {
-            return nil
+    func asset(_ path: PageAsset.StaticPath) -> PageAsset {
+        switch path {
+        case .style: .style
+        case .script: .script
         }
+    }
+
+    func target(_ target: BoardTarget, on board: Board, _ query: String) throws -> PageDocument {
         let query = TargetQuery(QueryParameters(query))
         // A page names the parameter that it ignores.
         if query.format != .html, let problem = query.problem { throw WebProblem(problem) }
@@ -73,7 +91,7 @@ struct ServicePages: Sendable {
             return WholeDocument { [detail] in
                 let document = TargetDocument(board: board, target: target, detail: detail, query: query)
                 return switch query.format {
-                case .html: TargetPage(board: board, target: target, detail: detail, query: query, now: Clock.now).render()
+                case .html: TargetPage(board: board, target: target, detail: detail, query: query, now: Moment.now).render()
                 case .json: document.json()
                 case .csv: document.csv()
                 }
@@ -94,7 +112,7 @@ struct ServicePages: Sendable {
     func history(_ text: String) throws -> PageDocument {
         let parameters = QueryParameters(text)
         if let problem = parameters.problem { throw WebProblem(problem) }
-        let now = Clock.now
+        let now = Moment.now
         let (isReport, includesSamples) = (try Self.flag("report", parameters), try Self.flag("samples", parameters))
         if isReport, includesSamples { throw WebProblem(.badRequest, "samples: a report has none") }
         if isReport, parameters["after"] != nil { throw WebProblem(.badRequest, "after: a report has one page") }

@@ -1,5 +1,6 @@
 import EventLoop
 import Pacing
+import Reachability
 
 /// The limits of connections and requests. Times are in nanoseconds.
 struct WebLimits: Hashable, Sendable {
@@ -41,8 +42,12 @@ struct WebLimits: Hashable, Sendable {
     /// The time between two checks of the times above, and of the memory of connections that have ended.
     var checkTime = second
 
-    /// The maximum number of bytes of a request's content. No resource reads any.
+    /// The maximum number of bytes of a request's content that no resource reads.
     var contentBytes = 64 << 10
+    /// The maximum number of bytes of a content of which a resource reads the end: a job may send all that it has written.
+    var readContentBytes = 1 << 30
+    /// The number of bytes of it that are kept.
+    var keptContentBytes = HeartbeatReport.textLimit
     /// The maximum number of bytes of a field, or of the request's target.
     var fieldBytes = 16 << 10
     /// The maximum number of bytes of all fields.

@@ -6,9 +6,11 @@ import Wire
 /// The parts of a response. The encoder of NIO also accepts parts of files, which are not `Sendable`.
 typealias WebResponsePart = HTTPPart<HTTPResponseHead, ByteBuffer>
 
-/// A request that ``RequestCheck`` has accepted. Its content has been discarded.
+/// A request that ``RequestCheck`` has accepted.
 struct WebRequest: Sendable {
     let head: HTTPRequestHead
+    /// The end of its content, at least ``WebLimits/keptContentBytes`` of it, for a route that reads it; else empty.
+    var content = ByteBuffer()
     let client: RenderClient
 
     /// The path of the target, percent-encoded.
@@ -20,8 +22,8 @@ struct WebRequest: Sendable {
         return String(head.uri[head.uri.index(after: mark)...].prefix { $0 != "#" })
     }
 
-    /// The segments of the target's path, percent-encoded. Empty segments are ignored.
-    var segments: [Substring] { head.uri.prefix { $0 != "?" }.split(separator: "/") }
+    /// The path without empty segments, percent-encoded, as the routes have it.
+    var resource: String { "/" + head.uri.prefix { $0 != "?" }.split(separator: "/").joined(separator: "/") }
 
     /// Returns the value of a field, or the list of its values (RFC 9110 section 5.3).
     func field(_ name: String) -> String? {

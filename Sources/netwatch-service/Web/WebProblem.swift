@@ -12,6 +12,7 @@ struct WebProblem: Error, Hashable {
         case misdirectedRequest = "misdirected_request"
         case conflict
         case unprocessable
+        case tooManyRequests = "too_many_requests"
         case headersTooLarge = "headers_too_large"
         case internalError = "internal_error"
         case unavailable
@@ -26,6 +27,7 @@ struct WebProblem: Error, Hashable {
             case .contentTooLarge: 413
             case .misdirectedRequest: 421
             case .unprocessable: 422
+            case .tooManyRequests: 429
             case .headersTooLarge: 431
             case .internalError: 500
             case .unavailable: 503
@@ -65,7 +67,7 @@ struct WebProblem: Error, Hashable {
     var fields: [(name: String, value: String)] {
         var fields = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
         if let allow { fields.append(("Allow", allow)) }
-        if kind == .unavailable { fields.append(("Retry-After", "1")) }
+        if kind == .unavailable || kind == .tooManyRequests { fields.append(("Retry-After", "1")) }
         return fields
     }
 }

@@ -153,10 +153,17 @@ struct WebConnection: Sendable {
     /// Answers requests until the connection is closed. ``ConnectionHandler`` answers malformed ones.
     func answer(_ channel: AsyncChannel, _ client: RenderClient) async {
         try? await channel.executeThenClose { inbound, outbound in
-            for try await part in inbound {
-                guard case .head(let head) = part else { continue }
-                try await answer(WebRequest(head: head, client: client), on: channel.channel, outbound)
-                if head.headers["Connection"] == ["close"] { break }
+            var request: WebRequest?
+            requests: for try await part in inbound {
+                switch part {
+                case .head(let head): request = WebRequest(head: head, client: client)
+                case .body(let bytes): request?.content = bytes
+                case .end:
+                    guard let complete = request else { continue }
+                    request = nil
+                    try await answer(complete, on: channel.channel, outbound)
+                    if complete.head.headers["Connection"] == ["close"] { break requests }
+                }
             }
             outbound.finish()
             try await channel.channel.closeFuture.get()

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Console
 import FoundationEssentials
+import Reachability
 
 /// `netwatch get`: downloads files, and continues them after outages of the network, the server or the process.
 struct GetCommand: ParsableCommand {
@@ -77,7 +78,7 @@ struct GetCommand: ParsableCommand {
     @OptionGroup var options: TransferOptions
 
     func run() throws {
-        let start = Clock.now
+        let start = Moment.now
         guard (1...64).contains(parallel) else { throw Failure.usage("--parallel \(parallel)", "must be from 1 to 64") }
         var plan = try GetPlan(urls: urls, output: output, directory: directory, sha256: sha256, isNamedByServer: isNamedByServer)
         plan.restarts = restarts

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Console
 import FoundationEssentials
+import Reachability
 
 /// `netwatch put`: uploads a file, and continues after outages of the network or the server.
 struct PutCommand: ParsableCommand {
@@ -50,7 +51,7 @@ struct PutCommand: ParsableCommand {
     @OptionGroup var options: TransferOptions
 
     func run() throws {
-        let start = Clock.now
+        let start = Moment.now
         guard let file else { throw Failure.usage("put", "the file and the URL are missing; see 'netwatch put --help'") }
         guard let url else { throw Failure.usage("put", "the URL is missing; write: netwatch put FILE URL") }
         var plan = try PutPlan(file: file, url: url, dialect: dialect)

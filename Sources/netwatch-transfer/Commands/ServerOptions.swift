@@ -29,10 +29,7 @@ struct ServerOptions: ParsableArguments {
     /// - Throws: ``Failure`` with code 64 for a value that is not valid, 65 for a file whose contents are not valid, 66 for one that cannot be read, and 77 for
     ///   one that this user may not read.
     func apply(to configuration: inout SessionConfiguration, _ probes: inout TLSProbeSettings) throws(Failure) {
-        if let authorities = try trust.trust(in: &probes) {
-            configuration.securityPolicy.roots = .given(Set((try? Certificate.all(in: authorities)) ?? []))
-        }
-        if let identity = try trust.identity() { configuration.clientIdentity = ClientIdentity(identity) }
+        try trust.apply(to: &configuration, &probes)
         for field in try request.fields() { try Self.add(field, to: &configuration) }
         // Read when the session is made.
         if let noproxy = request.noproxy { for name in ["no_proxy", "NO_PROXY"] { setenv(name, noproxy, 1) } }
@@ -70,5 +67,17 @@ struct ServerOptions: ParsableArguments {
             return challenge.scheme == .bearer ? .rejectProtectionSpace : .useCredential(credential)
         }
         return handlers
+    }
+}
+
+extension TrustOptions {
+    /// Applies the authorities and the client certificate to a session, and the authorities also to probes.
+    ///
+    /// - Throws: ``Failure``, see ``trust(in:)`` and ``identity()``.
+    func apply(to configuration: inout SessionConfiguration, _ probes: inout TLSProbeSettings) throws(Failure) {
+        if let authorities = try trust(in: &probes) {
+            configuration.securityPolicy.roots = .given(Set((try? Certificate.all(in: authorities)) ?? []))
+        }
+        if let identity = try identity() { configuration.clientIdentity = ClientIdentity(identity) }
     }
 }

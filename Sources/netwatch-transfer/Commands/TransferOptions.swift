@@ -50,7 +50,7 @@ struct TransferOptions: ParsableArguments {
         // A user who types http accepts it. No redirect leads from https to http.
         configuration.insecureHTTP = urls.contains { $0.scheme?.lowercased() == "http" } ? .allowed : .refused
         configuration.followsInsecureRedirects = false
-        configuration.networkNamespace = monitoring.namespace
+        configuration.namespace = monitoring.namespace
         configuration.interface = network.interface
         configuration.addressFamily =
             switch monitoring.families {

@@ -37,7 +37,7 @@ enum Diagnosis: Hashable {
 
     /// The value is `nil` if the probe has no result yet.
     init?(_ update: ServerUpdate) {
-        switch update.state {
+        switch update.statusName {
         case .unknown: return nil
         case .up, .degraded: self = .answers
         case .down, .unreachable:

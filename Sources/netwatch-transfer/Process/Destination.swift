@@ -17,7 +17,7 @@ enum Destination {
             if !plan.isNamedByServer { plan.items[index].name = String(file.split(separator: "/").last ?? "") }
             if !plan.restarts, !plan.isNamedByServer, let digest = plan.items[index].digest {
                 plan.items[index].presentSize = FinishedFile.size(at: file, having: digest) {
-                    deadline.map { Clock.now >= $0 } ?? false
+                    deadline.map { Moment.now >= $0 } ?? false
                 }
             }
             for path in ["\(file).netwatch-part", "\(file).netwatch-part.json"] {

@@ -33,7 +33,7 @@ final class Diagnoses {
         guard let monitor = try? ServerMonitor(endpoint, settings: settings, monitor: path) else { return }
         let token = monitor.onChange { [inbox] update in
             guard let diagnosis = Diagnosis(update) else { return }
-            inbox.put(EventInbox.ProbeResult(place: place, endpoint: endpoint, diagnosis: diagnosis, moment: Clock.now))
+            inbox.put(EventInbox.ProbeResult(place: place, endpoint: endpoint, diagnosis: diagnosis, moment: Moment.now))
         }
         watches[place] = Watch(endpoint: endpoint, monitor: monitor, token: token)
     }

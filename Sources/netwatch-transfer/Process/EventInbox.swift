@@ -72,7 +72,7 @@ final class EventInbox: EventMonitor {
     private static let tusVersion = HTTPField.Name("Tus-Version")
 
     private func put(_ task: TransferTask, _ event: TransferEvent, _ answer: TransferAnswer? = nil) {
-        let entry = Entry(task: task.id, event: event, answer: answer, moment: Clock.now)
+        let entry = Entry(task: task.id, event: event, answer: answer, moment: Moment.now)
         state.withLock { $0.entries.append(entry) }
         waker.wake()
     }

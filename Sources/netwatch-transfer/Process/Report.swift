@@ -28,7 +28,7 @@ final class Report {
     /// - Throws: ``Failure`` with code 74 if records are requested and standard output is closed.
     init(_ format: Format) throws(Failure) {
         standardError = try? StandardOutput(descriptor: 2)
-        let stateText = StateText(offset: Terminal.offset(at: Clock.now.wallClockNanoseconds))
+        let stateText = StateText(offset: Terminal.offset(at: Moment.now.wallClockNanoseconds))
         switch format {
         case .live(let style):
             let size = Terminal.size()

@@ -1,4 +1,5 @@
 import Console
+import EventLoop
 import FoundationEssentials
 import Glibc
 import HTTPSession
@@ -73,7 +74,7 @@ final class Transfers {
         self.report = report
         signals = try Signals(and: [SIGWINCH, SIGCONT])
         inbox = try EventInbox()
-        let now = Clock.now
+        let now = Moment.now
         running = items.map { _ in Running() }
         statuses = items.map { TransferStatus(work.direction, url: $0.address, name: $0.name, at: now) }
     }
@@ -86,8 +87,8 @@ final class Transfers {
         let session: HTTPSessionManager
         do {
             session = try HTTPSessionManager(
-                configuration: configuration, handlers: settings.handlers ?? TransferHandlers(), reachability: monitor,
-                monitors: [inbox])
+                configuration: configuration, handlers: settings.handlers ?? TransferHandlers(), monitor: monitor,
+                eventMonitors: [inbox])
         } catch {
             let code =
                 error.underlying is MissingAuthoritiesError
@@ -103,9 +104,9 @@ final class Transfers {
             diagnoses = nil
             self.session = nil
         }
-        report.begin(statuses, at: Clock.now)
+        report.begin(statuses, at: Moment.now)
         while true {
-            let now = Clock.now
+            let now = Moment.now
             for entry in inbox.takeAll() { receive(entry) }
             for result in inbox.takeProbeResults() where diagnoses?.isCurrent(result) == true { receive(result) }
             sample(now)
@@ -181,7 +182,8 @@ final class Transfers {
         }
     }
 
-    private func isLate(_ now: Moment) -> Bool { settings.deadline.map { now >= $0 } ?? false }
+    /// Whether no time is left for an attempt. A session accepts no timeout below a millisecond.
+    private func isLate(_ now: Moment) -> Bool { remaining(now).map { $0 < .milliseconds(1) } ?? false }
 
     private func start(_ index: Int, _ session: HTTPSessionManager, _ now: Moment) {
         if let size = work.presentSize(index) {
@@ -191,7 +193,7 @@ final class Transfers {
         }
         if isLate(now) { return fail(index, nil, now) }
         var options = TransferRequest.Options()
-        options.resourceTimeout = settings.deadline.map { $0.elapsed(since: now) } ?? Self.forever
+        options.resourceTimeout = remaining(now) ?? Self.forever
         let task = work.task(index, options, attempts: statuses[index].attempt, session)
         (running[index].task, running[index].answer) = (task, nil)
         places[task.id] = index
@@ -328,17 +330,17 @@ final class Transfers {
     // MARK: The end
 
     private func finish(_ session: HTTPSessionManager) -> Ending {
-        let now = Clock.now
+        let now = Moment.now
         let limit = now.monotonicNanoseconds + Self.endLimit
         if case .signal? = ending { reportKeptBytes(now) }
         work.close()
         report.refresh(statuses, at: now)
         report.erase(statuses, at: now)
         session.cancel()
-        while Clock.nanoseconds < limit || ending == nil {
+        while MonotonicClock.now() < limit || ending == nil {
             _ = inbox.takeAll()
-            report.refresh(statuses, at: Clock.now)
-            let isEnded = inbox.hasEnded || Clock.nanoseconds >= limit
+            report.refresh(statuses, at: Moment.now)
+            let isEnded = inbox.hasEnded || MonotonicClock.now() >= limit
             // If the reader is gone, the remaining records cannot be written.
             if report.isDrained || isOutputGone, isEnded { break }
             wait(until: isEnded ? nil : limit)
@@ -427,7 +429,7 @@ final class Transfers {
     private func reportHeld(_ index: Int) {
         let held = running[index].held
         (running[index].held, running[index].heldUntil) = ([], nil)
-        let now = Clock.now
+        let now = Moment.now
         for var entry in held {
             entry.moment = now
             act(on: entry, index)

@@ -31,8 +31,9 @@ struct CanaryOptions: ParsableArguments {
         let name = "--canary '\(canary)'"
         let endpoint: Endpoint
         do { endpoint = try Endpoint(canary) } catch { throw .usage(name, error.description) }
-        guard endpoint.scheme == .http || endpoint.scheme == .https else { throw .usage(name, "write a URL with http or https") }
+        guard endpoint.scheme.usesHTTP else { throw .usage(name, "write a URL with http or https") }
         if let problem = endpoint.exclusion(by: try network.families()) { throw .usage(name, problem) }
+        if let problem = endpoint.exclusion(bySourceOf: settings) { throw .usage(name, problem) }
         var settings = settings
         settings.http = HTTPProbeSettings()
         settings.tls.identity = nil

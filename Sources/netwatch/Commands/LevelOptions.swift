@@ -24,6 +24,8 @@ struct LevelOptions: ParsableArguments {
         help: ArgumentHelp("A regular expression (RE2) that the first 64 KiB of the body must match.", valueName: "expression"))
     var expectBody: String?
 
+    @OptionGroup var expectations: ExpectationOptions
+
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp("A certificate that expires sooner degrades its target (default: 14; 0 for never).", valueName: "n"))
@@ -36,6 +38,13 @@ struct LevelOptions: ParsableArguments {
         help: ArgumentHelp("Probe http and https targets through this proxy: http://HOST:PORT.", valueName: "url"))
     var proxy: String?
 
+    @Option(
+        name: .customLong("set"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Set a key of a kind of probe, named as in the service's configuration: ping.count=3. Repeatable.",
+            valueName: "kind.key=value"))
+    var assignments: [String] = []
+
     /// Returns the settings with the options applied.
     ///
     /// - Throws: ``Failure`` with code 64 for a value that is not valid, 65 for a file whose contents are not valid, 66 for one that
@@ -47,7 +56,8 @@ struct LevelOptions: ParsableArguments {
         if let crlfile {
             do { try settings.tls.checkRevocation(by: crlfile) } catch { throw Failure("--crlfile", error) }
         }
-        settings.tls.isInsecure = insecure
+        for assignment in assignments { try settings.set(assignment) }
+        if insecure { settings.tls.isInsecure = true }
         if let certificateDays {
             guard (0...36_500).contains(certificateDays) else {
                 throw .usage("--certificate-days \(certificateDays)", "must be from 0 to 36500")
@@ -60,6 +70,7 @@ struct LevelOptions: ParsableArguments {
         if let expectBody {
             do { try settings.http.expectBody(expectBody) } catch { throw .usage("--expect-body", error.description) }
         }
+        try expectations.apply(to: &settings.http)
         for field in try request.fields() {
             do { try settings.http.addField(field.name, field.value) } catch { throw .usage(field.place, error.description) }
         }

@@ -61,7 +61,7 @@ struct ProbeCommand: ParsableCommand {
         let configuration = try network.configuration()
         let endpoints = try targets.endpoints(network)
         guard !endpoints.isEmpty else { throw Failure.usage("probe", "the target is missing; write HOST:PORT") }
-        var settings = try targets.levels.applied(
+        var settings = try targets.applied(
             to: ProbeSettings(
                 interval: try TimeSpan.option("--interval", interval) ?? .seconds(1), timeout: try targets.timeout(),
                 families: try network.families(), interface: network.interface))
@@ -70,10 +70,10 @@ struct ProbeCommand: ParsableCommand {
             output, targets: endpoints.map(\.text), count: count, time: try time.text(isJSON: output.json),
             live: live ? settings.interval : nil)
         let signals = try Signals(and: live ? [SIGCONT] : [])
-        let collection = ProbeCollection(endpoints: endpoints, count: count, settings: settings, start: Clock.now)
+        let collection = ProbeCollection(endpoints: endpoints, count: count, settings: settings, start: Moment.now)
         let run = try ProbeRun(configuration, endpoints.map { ($0, settings) }, collection, writer, signals)
         let ending = run.run()
-        let summary = ProbeSummary(moment: Clock.now, targets: run.collection.statistics)
+        let summary = ProbeSummary(moment: Moment.now, targets: run.collection.statistics)
         switch ending {
         case .readerGone: Signals.end(by: SIGPIPE)
         case .outputFailed(let number): throw StandardOutput.failure(number)

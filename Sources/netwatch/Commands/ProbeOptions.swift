@@ -7,7 +7,8 @@ import Reachability
 struct TargetOptions: ParsableArguments {
     @Argument(
         help: ArgumentHelp(
-            "HOST:PORT, tls://HOST[:PORT], or a URL with http or https; IPv6 addresses in brackets.", valueName: "target"))
+            "HOST:PORT, or a target of another kind, as netwatch --help lists them; IPv6 addresses in brackets.",
+            valueName: "target"))
     var arguments: [String] = []
 
     @Option(
@@ -21,6 +22,7 @@ struct TargetOptions: ParsableArguments {
         help: ArgumentHelp("The deadline of one probe, including name resolution (default: 3s).", valueName: "duration"))
     var probeTimeout: String?
 
+    @OptionGroup var packets: PacketOptions
     @OptionGroup var levels: LevelOptions
 
     /// The targets of the command line.
@@ -45,7 +47,22 @@ struct TargetOptions: ParsableArguments {
         if levels.proxy != nil, !endpoints.isEmpty, !endpoints.contains(where: \.scheme.usesHTTP) {
             throw Failure.usage("--proxy", "no target is http:// or https://; the others are connected to without a proxy")
         }
-        return endpoints
+        var settings = try packets.applied(to: ProbeSettings(families: families))
+        if let proxy = levels.proxy { try? settings.http.setProxy(proxy, except: levels.request.proxyExceptions) }
+        for assignment in levels.assignments { try settings.set(assignment) }
+        return try endpoints.map { endpoint in
+            if let problem = endpoint.exclusion(bySourceOf: settings) {
+                throw Failure.usage("target '\(endpoint.text)'", problem)
+            }
+            let endpoint = endpoint.scheme.kind.replacement(of: endpoint, settings) ?? endpoint
+            if let lack = endpoint.scheme.kind.lack(in: settings) { throw Failure.usage("target '\(endpoint.text)'", lack) }
+            return endpoint
+        }
+    }
+
+    /// Returns the settings with the options for packets, and for what follows a connection.
+    func applied(to settings: ProbeSettings) throws(Failure) -> ProbeSettings {
+        try levels.applied(to: try packets.applied(to: settings))
     }
 
     /// The texts of the targets of the command line and of the file. For a service, a target may be an identifier or a name of its configuration.
@@ -58,13 +75,14 @@ struct TargetOptions: ParsableArguments {
     }
 
     func timeout() throws(Failure) -> Duration {
-        try TimeSpan.option("--probe-timeout", probeTimeout) ?? .seconds(3)
+        try TimeSpan.option("--probe-timeout", probeTimeout) ?? ProbeSettings().timeout
     }
 }
 
 extension Endpoint {
     /// Returns why the endpoint can never be probed with these families; `nil` if it can. A name may have addresses of any family.
     func exclusion(by families: Set<IPAddress.Family>) -> String? {
+        if scheme.kind.isReported { return "reports to a service, which --connect names" }
         guard case .address(let address, _) = host, !families.contains(address.family) else { return nil }
         return address.family == .v4 ? "is an IPv4 address, which -6 excludes" : "is an IPv6 address, which -4 excludes"
     }
@@ -79,12 +97,14 @@ struct PacingOptions: ParsableArguments {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Failed probes in a row after which a target is down (default: 2).", valueName: "n"))
+        help: ArgumentHelp(
+            "Failed probes in a row after which a target is down (default: \(ProbeSettings().failAfter)).", valueName: "n"))
     var failAfter: Int?
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Successful probes in a row after which it is up (default: 1).", valueName: "n"))
+        help: ArgumentHelp(
+            "Successful probes in a row after which it is up (default: \(ProbeSettings().recoverAfter)).", valueName: "n"))
     var recoverAfter: Int?
 
     @Option(
@@ -108,16 +128,18 @@ struct PacingOptions: ParsableArguments {
     }
 
     func settings(_ targets: TargetOptions, _ network: NetworkOptions) throws(Failure) -> ProbeSettings {
-        let (failAfter, recoverAfter) = (failAfter ?? 2, recoverAfter ?? 1)
-        for (option, number) in [("--fail-after", failAfter), ("--recover-after", recoverAfter)]
-        where !(1...1_000_000).contains(number) {
-            throw .usage("\(option) \(number)", "must be from 1 to 1000000")
-        }
-        let quality = QualityLimits(responseTime: try TimeSpan.option("--response-limit", responseLimit))
-        return try targets.levels.applied(
-            to: ProbeSettings(
-                interval: try TimeSpan.option("--interval", interval) ?? .seconds(10), timeout: try targets.timeout(),
-                failAfter: failAfter, recoverAfter: recoverAfter, families: try network.families(),
-                interface: network.interface, quality: quality))
+        var settings = ProbeSettings(
+            timeout: try targets.timeout(), families: try network.families(), interface: network.interface,
+            quality: QualityLimits(responseTime: try TimeSpan.option("--response-limit", responseLimit)))
+        settings.interval = try TimeSpan.option("--interval", interval) ?? settings.interval
+        settings.failAfter = try Self.count("--fail-after", failAfter) ?? settings.failAfter
+        settings.recoverAfter = try Self.count("--recover-after", recoverAfter) ?? settings.recoverAfter
+        return try targets.applied(to: settings)
+    }
+
+    private static func count(_ option: String, _ number: Int?) throws(Failure) -> Int? {
+        let limits = ProbeSettings.resultCounts
+        guard let number, !limits.contains(number) else { return number }
+        throw .usage("\(option) \(number)", "must be from \(limits.lowerBound) to \(limits.upperBound)")
     }
 }

@@ -36,9 +36,9 @@ final class ProbeRun {
         let main = MainLoop(inbox.waker, signals: signals)
         while true {
             takeEvents()
-            if collection.isDone(at: Clock.now) { return .finished }
+            if collection.isDone(at: Moment.now) { return .finished }
             if inbox.isFinished { return .monitorEnded }
-            writer.draw(collection.statistics, at: Clock.now)
+            writer.draw(collection.statistics, at: Moment.now)
             var place: Int?
             let due = min(collection.deadline.monotonicNanoseconds, writer.drawDue ?? .max)
             let turn = main.wait(until: due) { place = writer.output?.watch(&$0) }
@@ -103,7 +103,7 @@ final class ProbeWriter {
         text = ProbeText(targets: targets, count: count, style: options.style, time: time)
         if let interval {
             display = Display(
-                table: ProbeTable(style: options.style, columns: 80, rows: 24), interval: interval, start: Clock.now)
+                table: ProbeTable(style: options.style, columns: 80, rows: 24), interval: interval, start: Moment.now)
         }
     }
 

@@ -19,7 +19,8 @@ struct SeparateCommandEntry {
 
     /// All such commands, in the order of the list of commands.
     static let commands: [any SeparateCommand.Type] = [
-        GetCommand.self, PutCommand.self, ServeCommand.self, HistoryCommand.self, ReportCommand.self, ConfigCommand.self,
+        GetCommand.self, PutCommand.self, BeatCommand.self, ServeCommand.self, HistoryCommand.self, ReportCommand.self,
+        ConfigCommand.self,
     ]
 
     /// Returns the program that implements the command in these arguments, and its arguments; `nil` if this program implements it.
@@ -48,6 +49,11 @@ struct GetCommand: SeparateCommand {
 
 struct PutCommand: SeparateCommand {
     static let entry = SeparateCommandEntry("put", of: .transfer, "Upload a file, and continue it after outages.")
+    @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
+}
+
+struct BeatCommand: SeparateCommand {
+    static let entry = SeparateCommandEntry("beat", of: .transfer, "Run a job, and report its start and its end to a service.")
     @Argument(parsing: .captureForPassthrough) var arguments: [String] = []
 }
 

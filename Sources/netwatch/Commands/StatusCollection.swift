@@ -67,7 +67,7 @@ struct StatusCollection: Watcher.Condition {
         }
     }
 
-    private func isDecided(_ number: Int) -> Bool { updates[number].map { $0.state != .unknown } ?? false }
+    private func isDecided(_ number: Int) -> Bool { updates[number].map { $0.statusName != .unknown } ?? false }
 
     func isDone(at now: Moment) -> Bool {
         guard path != nil else { return now >= start.advanced(by: Self.settleLimit) }
@@ -103,7 +103,7 @@ extension ServerUpdate {
     /// Returns the update of a server for which no other one has arrived.
     static func unknown(_ endpoint: Endpoint, since start: Moment, at now: Moment) -> Self {
         Self(
-            endpoint: endpoint, state: .unknown, cause: nil, since: start, address: nil, interface: nil, roundTrip: nil,
+            endpoint: endpoint, statusName: .unknown, cause: nil, since: start, address: nil, interface: nil, roundTrip: nil,
             isInitial: true, moment: now)
     }
 }

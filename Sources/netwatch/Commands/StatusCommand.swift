@@ -37,7 +37,7 @@ struct StatusCommand: ParsableCommand {
         let endpoints = try targets.endpoints(network)
         let timeout = try targets.timeout()
         // One result decides; the next probe would be due long after the end.
-        let settings = try targets.levels.applied(
+        let settings = try targets.applied(
             to: ProbeSettings(
                 interval: .seconds(3600), timeout: timeout, failAfter: 1, recoverAfter: 1, families: try network.families(),
                 interface: network.interface))
@@ -45,10 +45,10 @@ struct StatusCommand: ParsableCommand {
         let standardOutput = output.quiet ? nil : try StandardOutput()
         let watcher = try Watcher(configuration, targets: endpoints.map { ($0, settings) } + [canary].compactMap { $0 })
         var collection = StatusCollection(
-            endpoints: endpoints, canary: canary?.0, start: Clock.now, probeTimeout: timeout)
+            endpoints: endpoints, canary: canary?.0, start: Moment.now, probeTimeout: timeout)
         watcher.run(&collection)
         watcher.session.stop()
-        guard let document = collection.document(at: Clock.now, rule) else {
+        guard let document = collection.document(at: Moment.now, rule) else {
             throw Failure(
                 ExitCode.undetermined, "status: the kernel did not answer within \(TimeSpan.rough(StatusCollection.settleLimit))")
         }

@@ -64,27 +64,17 @@ struct StreamOptions: ParsableArguments {
         let settings = try incidents.applied(to: pacing.settings(targets, network))
         // The canary is the last target of the stream.
         let watched = try targets.endpoints(network).map { ($0, settings) } + [canary.target(settings, network)].compactMap { $0 }
-        let includesProbes = output.verbose
         let isQuiet = output.quiet || path.map(RecordingWriter.isStandardOutput) ?? false
         let lostRecording = LostRecording(path: path ?? "")
         let stream = try RecordStream(
             try streamSettings(watched.map(\.0), isQuiet: isQuiet), output: isQuiet ? nil : try StandardOutput(),
             signals: try Signals(), report: StandardError.report
         )
+        let includesProbes = output.verbose
         let ending = try stream.run { sink in
-            do throws(MonitorError) {
-                let session = try MonitorSession(
-                    configuration, recordingTo: path, targets: watched,
-                    recordingFailed: lostRecording.report,
-                    sink: { event in
-                        if case .probe = event, !includesProbes { return }
-                        sink(Record(event: event))
-                    })
-                if session.isPolling { StandardError.reportPolling() }
-                return RecordStream.Source(identity: session.identity) { session.stop() }
-            } catch {
-                throw Failure(error)
-            }
+            try .monitor(
+                configuration, targets: watched, includesProbes: includesProbes, recordingTo: path,
+                recordingFailed: lostRecording.report, sink: sink)
         }
         let namespace = network.netns.map { "network namespace '\($0)'" } ?? "network namespace"
         try ending.end(

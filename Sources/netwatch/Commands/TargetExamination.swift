@@ -58,21 +58,21 @@ final class TargetExamination {
             let member = WhyCollection(endpoint: canary.endpoint, settings: canary.settings, isCanary: true)
             members.append((session.newTarget(), member))
         }
-        let start = Clock.now
+        let start = Moment.now
         var batch = WhyBatch(members, path: path, start: start)
         for case (let id?, let member) in members {
             guard let endpoint = member.endpoint else { continue }
             session.add(id, endpoint, settings: member.isCanary ? canary?.settings ?? settings : settings)
         }
         while watcher.run(&batch) {
-            for (member, request) in batch.takeRequests(at: Clock.now) { perform(request, of: member, &batch) }
-            if batch.isComplete(at: Clock.now) { break }
+            for (member, request) in batch.takeRequests(at: Moment.now) { perform(request, of: member, &batch) }
+            if batch.isComplete(at: Moment.now) { break }
         }
         for number in members.indices { for id in batch.targets(of: number) { session.remove(id) } }
         guard let path = batch.path else { return false }
         self.path = path
         if let member = batch.members.last, member.isCanary, let endpoint = member.endpoint {
-            canaryUpdate = member.update ?? .unknown(endpoint, since: start, at: Clock.now)
+            canaryUpdate = member.update ?? .unknown(endpoint, since: start, at: Moment.now)
         }
         for (number, member) in batch.members.enumerated() where !member.isCanary {
             try body(evidence(of: member, number, path))
@@ -82,7 +82,7 @@ final class TargetExamination {
 
     private func perform(_ request: WhyCollection.Request, of number: Int, _ batch: inout WhyBatch) {
         guard let path = batch.path, let endpoint = batch.members[number].endpoint else { return }
-        let evidence = batch.members[number].evidence(path: path, at: Clock.now)
+        let evidence = batch.members[number].evidence(path: path, at: Moment.now)
         switch request {
         case .probeAddresses(let addresses):
             for (position, address) in addresses.enumerated() {
@@ -92,14 +92,14 @@ final class TargetExamination {
                 watcher.session.add(id, target, settings: settings)
             }
         case .examineSilence: questions[number] = ask(about: inspected(evidence))
-        case .askNeighbor: batch.note(inspected(evidence).inspection?.neighbor ?? .unknown, of: number, at: Clock.now)
+        case .askNeighbor: batch.note(inspected(evidence).inspection?.neighbor ?? .unknown, of: number, at: Moment.now)
         }
     }
 
     private func evidence(of member: WhyCollection, _ number: Int, _ path: NetworkPath) -> DiagnosisEvidence {
-        var evidence = inspected(member.evidence(path: path, at: Clock.now))
+        var evidence = inspected(member.evidence(path: path, at: Moment.now))
         // The age of the neighbor entry is that at the kernel's answer, which may take a while on a busy machine.
-        evidence.examined = member.examined(at: Clock.now)
+        evidence.examined = member.examined(at: Moment.now)
         if evidence.needsSweep || evidence.hopToAsk != nil {
             // The second probe may have found less than the first.
             let questions = ask(about: evidence, after: self.questions[number] ?? Questions())
@@ -118,15 +118,17 @@ final class TargetExamination {
         guard let destination = evidence.destination else { return evidence }
         var evidence = evidence
         var (interface, port): (UInt32, UInt16) = (0, 0)
+        var selector: RouteSelector?
         func index(_ name: String) -> UInt32? {
             evidence.path.interfaces.first { $0.hasName(name) }?.index ?? UInt32(name)
         }
         if let zone = destination.zone ?? evidence.endpoint?.zone, let found = index(zone) { interface = found }
         if case .server = destination {
             port = evidence.endpoint?.port ?? 0
+            selector = settings.selector
             if let name = settings.interface, let found = index(name) { interface = found }
         }
-        let query = RouteQuery(destination.address, interface: interface, port: port)
+        let query = RouteQuery(destination.address, interface: interface, port: port, selector: selector)
         let session = watcher.session
         evidence.inspection = answer { session.inspect(query, $0) }
         return evidence
@@ -140,9 +142,9 @@ final class TargetExamination {
             answer.withLock { $0 = .some(value) }
             waker.wake()
         }
-        let end = Clock.now.advanced(by: Self.inspectionLimit).monotonicNanoseconds
+        let end = Moment.now.advanced(by: Self.inspectionLimit).monotonicNanoseconds
         let main = MainLoop(waker)
-        while answer.withLock({ $0 == nil }), Clock.nanoseconds < end { _ = main.wait(until: end) }
+        while answer.withLock({ $0 == nil }), MonotonicClock.now() < end { _ = main.wait(until: end) }
         return answer.withLock { $0 ?? nil }
     }
 
@@ -154,7 +156,8 @@ final class TargetExamination {
             let own = Set(evidence.path.interfaces.flatMap { $0.addresses.map(\.address) })
             let name = settings.interface.map { name in evidence.path.interfaces.first { $0.hasName(name) }?.name ?? name }
             questions.sweep = HopSweep(
-                to: HopSearch.Destination(address, port: port, interface: name), in: configuration.namespace,
+                to: HopSearch.Destination(address, port: port, interface: name, selector: evidence.inspection?.query.selector),
+                in: configuration.namespace,
                 isOwn: { $0.isLoopback || own.contains($0) })
         }
         questions.firstHop = questions.firstHop ?? evidence.hopToAsk.flatMap { HopQuestions(to: $0, in: configuration.namespace) }

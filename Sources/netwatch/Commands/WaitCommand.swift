@@ -56,7 +56,7 @@ struct WaitCommand: ParsableCommand {
         let endpoints = try targets.endpoints(network)
         let settings = try pacing.eagerSettings(targets, network, count: endpoints.count)
         let limit = try TimeSpan.option("--timeout", timeout)
-        let start = Clock.now
+        let start = Moment.now
         var condition = WaitCondition(
             endpoints: endpoints, needsAll: !any, rule: try failure.rule(),
             stable: try TimeSpan.option("--stable", stable) ?? .zero,
@@ -71,7 +71,7 @@ struct WaitCommand: ParsableCommand {
         guard isDone else {
             throw Failure(ExitCode.doesNotHold, "wait: the network namespace is gone; \(condition.reason)")
         }
-        guard condition.isFulfilled(at: Clock.now) else {
+        guard condition.isFulfilled(at: Moment.now) else {
             throw Failure(ExitCode.timedOut, "wait: timed out after \(timeout ?? ""): \(condition.reason)")
         }
         guard let name = command.first else { return }
@@ -130,7 +130,7 @@ private final class WaitReport {
         return next
     }
 
-    func end(_ condition: WaitCondition) { write(progress.end(condition, at: Clock.now)) }
+    func end(_ condition: WaitCondition) { write(progress.end(condition, at: Moment.now)) }
 
     private func write(_ text: String) {
         // A terminal that cannot be redrawn has lines too.

@@ -96,7 +96,7 @@ struct WaitCondition: Watcher.Condition {
         var isUnexplained = false
         let open = endpoints.enumerated().compactMap { number, endpoint -> String? in
             let update = targets[TargetID(number)]
-            let state = update?.state ?? .unknown
+            let state = update?.statusName ?? .unknown
             if let update, isUp(update) { return nil }
             if let cause = update?.cause { return "\(endpoint.sentence) is \(state.rawValue), \(cause.sentence)" }
             if let cause = failures[TargetID(number)] { return "\(endpoint.sentence): \(cause.sentence)" }

@@ -56,7 +56,7 @@ struct WhyCollection {
     mutating func receive(_ update: ServerUpdate) {
         self.update = update
         if isCanary { return }
-        if isDecided, update.state == .unreachable, update.cause?.isSilence == true, nextNeighbor == nil, !isNeighborKnown {
+        if isDecided, update.statusName == .unreachable, update.cause?.isNoAnswer == true, nextNeighbor == nil, !isNeighborKnown {
             nextNeighbor = update.moment
         }
     }
@@ -64,7 +64,7 @@ struct WhyCollection {
     mutating func receive(_ report: ProbeReport) {
         if isCanary { return }
         reports.append(report)
-        if !hasExamined, report.cause?.isSilence == true {
+        if !hasExamined, report.cause?.isNoAnswer == true {
             hasExamined = true
             requests.append(.examineSilence)
         }
@@ -121,7 +121,7 @@ struct WhyCollection {
         if hasRequests(at: now) { return false }
         if let end, now >= end { return true }
         guard endpoint != nil else { return start != nil }
-        return isDecided && nextNeighbor == nil && addresses.allSatisfy { $0.state != .unknown }
+        return isDecided && nextNeighbor == nil && addresses.allSatisfy { $0.status != .unknown }
     }
 
     /// The time at which the collection changes without a further event; `nil` before ``begin(at:)``.
@@ -130,7 +130,7 @@ struct WhyCollection {
         return nextNeighbor.map { min($0, end) } ?? end
     }
 
-    private var isDecided: Bool { update.map { $0.state != .unknown } ?? false }
+    private var isDecided: Bool { update.map { $0.statusName != .unknown } ?? false }
 
     /// Returns the evidence so far, without the kernel's answers.
     func evidence(path: NetworkPath, at now: Moment) -> DiagnosisEvidence {
@@ -148,17 +148,14 @@ struct WhyCollection {
         let isDeciding = { (report: ProbeReport) in
             update?.cause.map { $0.isSameFailure(as: report.cause) } ?? (report.cause == nil)
         }
-        return isDecided && update?.state != .degraded ? reports.last(where: isDeciding) ?? reports.last : reports.last
+        return isDecided && update?.statusName != .degraded ? reports.last(where: isDeciding) ?? reports.last : reports.last
     }
 }
 
 extension Cause {
     /// Whether the cause means that nothing answered.
-    fileprivate var isSilence: Bool {
-        switch (layer, code) {
-        case (.tcp, .timeout), (.network, .upstreamSilent), (.neighbor, .hostSilent), (.dns, .resolverSilent): true
-        default: false
-        }
+    fileprivate var isNoAnswer: Bool {
+        isSilence || [.upstreamSilent, .hostSilent, .resolverSilent].contains(code)
     }
 }
 

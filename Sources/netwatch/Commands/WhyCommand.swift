@@ -37,7 +37,7 @@ struct WhyCommand: ParsableCommand {
         }
         let rule = try failure.rule()
         let endpoints = try targets.endpoints(network)
-        var settings = try targets.levels.applied(
+        var settings = try targets.applied(
             to: ProbeSettings(
                 timeout: try targets.timeout(), families: try network.families(), interface: network.interface))
         settings.countsConfirmations = true
@@ -47,7 +47,7 @@ struct WhyCommand: ParsableCommand {
         defer { examination.stop() }
         var verdicts: [StatusDocument.Verdict] = []
         let isSettled = try examination.run(endpoints) { evidence in
-            let document = WhyDocument(moment: Clock.now, evidence: evidence, canary: examination.canaryUpdate, rule: rule)
+            let document = WhyDocument(moment: Moment.now, evidence: evidence, canary: examination.canaryUpdate, rule: rule)
             verdicts.append(document.verdict)
             try writer.write(document)
         }

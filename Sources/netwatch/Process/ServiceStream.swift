@@ -1,4 +1,5 @@
 import Console
+import EventLoop
 import FoundationEssentials
 import Glibc
 import Reachability
@@ -26,7 +27,7 @@ struct ServiceStream {
     /// - Throws: ``Failure`` with code 69 if the service ends, with 66 if it has no such target.
     func run(_ output: StandardOutput, _ signals: Signals) throws -> StreamEnding {
         let environment = ProcessInfo.processInfo.environment
-        let end = duration.map { Clock.now.advanced(by: $0).monotonicNanoseconds }
+        let end = duration.map { Moment.now.advanced(by: $0).monotonicNanoseconds }
         let connection = try ServiceConnection(socket, environment)
         try connection.request(address)
         var (response, events) = (ServiceResponse(), EventStreamReader())
@@ -34,7 +35,7 @@ struct ServiceStream {
         var lines = RecordLines(format: format, time: time)
         var (written, refusal): (Int, [UInt8]) = (-1, [])
         while true {
-            if let end, Clock.nanoseconds >= end { return .finished }
+            if let end, MonotonicClock.now() >= end { return .finished }
             if let count, written >= count, output.pendingCount == 0 { return .finished }
             var (reading, writing): (Int?, Int?)
             // A slow reader of the output slows the service's stream, which then drops older records.

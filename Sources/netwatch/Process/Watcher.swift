@@ -43,7 +43,7 @@ struct Watcher {
         receiver.begin { event in
             running.withLock { condition in
                 if let event { condition.receive(event) }
-                let now = Clock.now
+                let now = Moment.now
                 return condition.isDone(at: now) ? .min : condition.deadline(at: now)?.monotonicNanoseconds ?? .max
             }
         }
@@ -59,8 +59,8 @@ struct Watcher {
             }
             if due == .min { return true }
             if hasEnded { return false }
-            if let progress, Clock.nanoseconds >= nextReport {
-                nextReport = progress(running.withLock { $0 }, Clock.now).monotonicNanoseconds
+            if let progress, MonotonicClock.now() >= nextReport {
+                nextReport = progress(running.withLock { $0 }, Moment.now).monotonicNanoseconds
             }
             let wake = min(due, nextReport)
             _ = loop.wait(until: wake == .max ? nil : wake)

@@ -26,6 +26,9 @@ extension Fault {
             .down("http/unexpected-body", ["expectation": "^running"])
         )
         .options(["--expect-body", "^running"]),
+        json("has another value in its JSON", #"{"status": "failing"}"#)
+            .naming("sends failing where /status equals ok is expected"),
+        json("sends no JSON", "<html>").naming("no JSON text"),
         encoded("compresses its body unasked (gzip), expectation met", "gzip", .up(within: ExpectedVerdict.answered))
             // `why` has no cause.
             .explained(.none),
@@ -60,6 +63,16 @@ extension Fault {
             "s.recv(4096); s.sendall(b'HTTP/1.1 200 OK\\r\\n\\r\\n'); [s.sendall(bytes(65536)) for _ in range(16384)]",
             .down("http/invalid-response", ["limit": "8 MiB of body"])),
     ]
+
+    /// A server whose body is not the JSON text that is expected.
+    private static func json(_ name: String, _ body: String) -> Fault {
+        let length = body.utf8.count
+        return answered(
+            name, "HTTP/1.1 200 OK\\r\\nContent-Length: \(length)\\r\\n\\r\\n\(body)",
+            .down("http/unexpected-body", ["expectation": "/status equals ok"])
+        )
+        .options(["--expect-json", "/status equals ok"])
+    }
 
     /// A server whose body is compressed by gzip, under the name of a coding.
     private static func encoded(_ name: String, _ coding: String, _ expected: ExpectedVerdict) -> Fault {

@@ -16,6 +16,19 @@ extension Fault {
         .nameServers([resolver])
     }
 
+    private static let own = FaultNetwork.nameServers[1]
+
+    /// A row in which the target's own name server has a fault, and that of the client works.
+    private static func ownLookup(
+        _ name: String, _ behavior: NameServer.Behavior, expect expected: ExpectedVerdict
+    ) -> Fault {
+        Fault.fromStart(name, target, expect: expected) { network in
+            try network.resolver(.records([FaultNetwork.Family.ipv4.server]), 0)
+            try network.resolver(behavior, 1)
+        }
+        .nameServers([resolver]).options(["--resolver", own])
+    }
+
     static let nameServerFaults: [Fault] = {
         let (v4, v6) = (FaultNetwork.Family.ipv4, FaultNetwork.Family.ipv6)
         let works = NameServer.Behavior.records([v4.server])
@@ -47,6 +60,13 @@ extension Fault {
             lookup(
                 "resolver answers REFUSED", .code(5),
                 expect: unreachable("dns/resolver-refused", ["rcode": "REFUSED", "resolver": resolver])),
+            ownLookup("target's own resolver silent", .silent, expect: unreachable("dns/resolver-silent", ["resolver": own])),
+            ownLookup(
+                "target's own resolver answers REFUSED", .code(5),
+                expect: unreachable("dns/resolver-refused", ["rcode": "REFUSED", "resolver": own])),
+            ownLookup(
+                "target's own resolver answers NXDOMAIN", .code(3),
+                expect: .down("dns/name-not-found", ["rcode": "NXDOMAIN", "resolver": own], within: ExpectedVerdict.lookups)),
             lookup("resolver silent", .silent, expect: unreachable("dns/resolver-silent", ["resolver": resolver])),
             lookup(
                 "resolver answers SERVFAIL", .code(2),

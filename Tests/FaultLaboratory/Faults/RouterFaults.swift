@@ -51,7 +51,7 @@ extension Fault {
     }
 
     /// Takes the servers off their network. The router reports them after three questions for their link-layer addresses.
-    private static func switchOff(_ network: FaultNetwork) throws {
+    static func switchOff(_ network: FaultNetwork) throws {
         // At the kernel's interval of 1 s, the report would come at the end of the probe of `why`, which on a busy machine misses it.
         for family in ["ipv4", "ipv6"] { try network.router.set("\(family).neigh.rs0.retrans_time_ms", "500") }
         try network.site.silence("s0")

@@ -64,9 +64,9 @@ import TestServers
             let reply = StubResponse(204, fields: ["Upload-Offset": "\(request.bodyLength)"])
             return request.connection == 1 ? reply.held(by: gate) : reply
         }
-        var options = UploadServer.Options()
-        options.locationPrefix = other.origin
-        let server = try UploadServer(.tus, options: options)
+        var configuration = UploadServer.Configuration()
+        configuration.locationPrefix = other.origin
+        let server = try UploadServer(.tus, configuration: configuration)
         let first = try await session()
         let request = TransferRequest(
             url: server.url, method: .post, headerFields: [.authorization: "Bearer secret"])
@@ -137,7 +137,7 @@ import TestServers
         func open() async throws -> DurableSession {
             try await DurableSession.open(
                 identifier: "later", directory: folder.url("state"), configuration: configuration, handlers: handlers,
-                monitors: [log])
+                eventMonitors: [log])
         }
         let first = try await open()
         let url = try #require(URL(string: "http://server.example/"))

@@ -27,8 +27,8 @@ import Testing
         try await expectEqual(sentCookies(session, server.url("/set?\(query)")), ["set"])
     }
 
-    private func session(_ store: CookieStore, _ monitors: [any EventMonitor] = []) throws -> HTTPSessionManager {
-        try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .shared(store) }, monitors: monitors)
+    private func session(_ store: CookieStore, _ eventMonitors: [any EventMonitor] = []) throws -> HTTPSessionManager {
+        try HTTPSessionManager(configuration: localConfiguration { $0.cookies = .shared(store) }, eventMonitors: eventMonitors)
     }
 
     @Test func `a cookie that one session receives is sent, changed and deleted by the other`() async throws {

@@ -3,6 +3,7 @@ import Expectations
 import Foundation
 import HTTPSessionTestKit
 import NetworkLab
+import Reachability
 import Testing
 
 /// The example programs, each in a network namespace in which api.example.com is this machine.
@@ -30,10 +31,10 @@ import Testing
     private func serve(_ reply: @escaping @Sendable (ReceivedRequest) -> StubResponse) throws -> TestServer {
         let certificate = try SelfSignedCertificate(names: ["api.example.com"])
         try Data(certificate.certificate.utf8).write(to: folder.url("root.pem"))
-        var options = TestServer.Options()
-        options.namespace = host.path
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(host.path)
         return try TestServer(
-            at: .ip("127.0.0.1", port: 443), tls: certificate.serverTLS, options: options, reply: reply)
+            at: .ip("127.0.0.1", port: 443), tls: certificate.serverTLS, configuration: configuration, reply: reply)
     }
 
     private var trusting: [String: String?] {
@@ -71,9 +72,9 @@ import Testing
 
     @Test func `the canary example prints that the canary is up, and then that a captive portal answers`() throws {
         let isOpen = Locked(true)
-        var options = TestServer.Options()
-        options.namespace = host.path
-        let server = try TestServer(at: .ip("127.0.0.1", port: 80), options: options) { _ in
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(host.path)
+        let server = try TestServer(at: .ip("127.0.0.1", port: 80), configuration: configuration) { _ in
             isOpen.withLock { $0 } ? StubResponse(204) : StubResponse(302).field("Location", "http://portal.example/")
         }
         let program = try run("Reachability", "canary")

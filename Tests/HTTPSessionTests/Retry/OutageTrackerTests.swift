@@ -28,11 +28,11 @@ final class OutageTrackerTests {
 
     /// Reports a change of a watched server. The tracker's first watch has number 1.
     private func changed(
-        _ state: ServerState, for other: Cause? = nil, watch: UInt64 = 1
+        _ state: StatusName, for other: Cause? = nil, watch: UInt64 = 1
     ) throws -> [OutageTracker.Decision] {
         let moment = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
         let update = ServerUpdate(
-            endpoint: try Endpoint("203.0.113.0:443"), state: state, cause: state == .unreachable ? other ?? cause : nil,
+            endpoint: try Endpoint("203.0.113.0:443"), statusName: state, cause: state == .unreachable ? other ?? cause : nil,
             since: moment,
             address: nil, interface: nil, roundTrip: nil, isInitial: false, moment: moment)
         return outages.changed(try origin(), watch: watch, update, path: path) { $0 - 1 }

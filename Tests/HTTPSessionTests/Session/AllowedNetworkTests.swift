@@ -49,7 +49,7 @@ import Testing
                 $0.hostOverrides = [.init(host: "named.example", port: Int(port), addresses: ["127.0.0.1"])]
                 $0.waitsForConnectivity = false
                 change(&$0)
-            }, reachability: monitor, monitors: [log])
+            }, monitor: monitor, eventMonitors: [log])
     }
 
     private func request(
@@ -210,9 +210,12 @@ import Testing
         publish(
             NetworkPath(
                 status: .satisfied, interface: radio, interfaceV4: radio, isExpensive: true, interfaces: [cable, radio]))
-        var options = TestServer.Options()
-        options.namespace = far.path
-        return (client, far, try TestServer(at: .ip("0.0.0.0", port: 0), options: options) { _ in StubResponse(body: "x") })
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(far.path)
+        return (
+            client, far,
+            try TestServer(at: .ip("0.0.0.0", port: 0), configuration: configuration) { _ in StubResponse(body: "x") }
+        )
     }
 
     @Test(arguments: [\SessionConfiguration.allowsCellularAccess, \.allowsExpensiveAccess])
@@ -222,7 +225,7 @@ import Testing
         let (client, far, server) = try twoNetworks()
         defer { withExtendedLifetime(far) {} }
         let session = try session(server.port) {
-            $0.networkNamespace = NetworkNamespace(client.path)
+            $0.namespace = NetworkNamespace(client.path)
             $0[keyPath: option] = false
             $0.hostOverrides = [
                 .init(host: "cable.example", port: Int(server.port), addresses: ["192.0.2.1"]),
@@ -254,7 +257,7 @@ import Testing
         let nginx = try Nginx(on: far, address: "198.51.100.1")
         let policy = try SecurityPolicy.trusting(nginx.identity)
         let session = try session(1) {
-            ($0.networkNamespace, $0.securityPolicy) = (NetworkNamespace(client.path), policy)
+            ($0.namespace, $0.securityPolicy) = (NetworkNamespace(client.path), policy)
         }
         let request = TransferRequest(url: try nginx.tlsURL("/1k"))
         try await expectEqual(session.dataTask(for: request).response.metrics.transactions.last?.networkProtocolName, "h2")
@@ -269,7 +272,7 @@ import Testing
         defer { withExtendedLifetime(far) {} }
         for (interface, address, isAllowed) in [("cable0", "192.0.2.1", true), ("radio0", "198.51.100.1", false)] {
             let session = try session(server.port) {
-                ($0.networkNamespace, $0.interface) = (NetworkNamespace(client.path), interface)
+                ($0.namespace, $0.interface) = (NetworkNamespace(client.path), interface)
                 $0.allowsCellularAccess = false
                 $0.hostOverrides = [.init(host: "named.example", port: Int(server.port), addresses: [address])]
             }

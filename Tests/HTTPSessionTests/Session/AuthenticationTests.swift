@@ -164,7 +164,7 @@ private struct DigestServer: Sendable {
         let log = EventLog()
         let session = try HTTPSessionManager(
             configuration: localConfiguration(), handlers: answering(Credential(user: "user", password: "word")),
-            credentials: store, monitors: [log])
+            credentials: store, eventMonitors: [log])
         try await expectEqual(session.dataTask(for: TransferRequest(url: url)).response.statusCode, 200)
         expectEqual(
             server.requests.map { $0["authorization"] },

@@ -296,7 +296,7 @@ private func peakMemory() throws -> Int {
             StubResponse(body: "x").interim(103, fields: ["Link": "</a>"]).interim(102).interim(103)
         }
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
         try await expectEqual(session.dataTask(for: TransferRequest(url: server.url())).response.data, Data("x".utf8))
         session.cancel(afterTasks: true)
         await expectEqual(

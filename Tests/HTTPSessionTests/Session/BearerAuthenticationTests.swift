@@ -12,7 +12,7 @@ import Testing
 
     private func session(_ tokens: BearerAuthentication) throws -> HTTPSessionManager {
         try HTTPSessionManager(
-            configuration: localConfiguration(), handlers: TransferHandlers(interceptors: [tokens]), monitors: [log])
+            configuration: localConfiguration(), handlers: TransferHandlers(interceptors: [tokens]), eventMonitors: [log])
     }
 
     /// A server that accepts only the token `new`.

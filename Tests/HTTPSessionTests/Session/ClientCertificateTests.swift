@@ -153,7 +153,7 @@ import Testing
         let roots = try MintedCertificates.set("root")
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) },
-            handlers: IdentityChooser { _ in .use(identity) }.handlers, monitors: [log])
+            handlers: IdentityChooser { _ in .use(identity) }.handlers, eventMonitors: [log])
         for _ in 0..<2 { await expectNil(failure(session.dataTask(for: request(server)))) }
         session.cancel(afterTasks: true)
         let events = await log.awaitInvalidation()

@@ -168,7 +168,7 @@ import TestServers
                 $0.securityPolicy = trusting
                 $0.hostOverrides = [override]
                 $0.hstsFile = hsts
-            }, monitors: [log])
+            }, eventMonitors: [log])
         let secure = try #require(URL(string: "https://secure.example:\(server.port)/"))
         let plain = try #require(URL(string: "http://secure.example:\(server.port)/"))
         _ = try await first.dataTask(for: TransferRequest(url: secure)).response
@@ -198,16 +198,18 @@ import TestServers
 
     @Test(.requiresNamespaces) func `a session with a network namespace connects inside it`() async throws {
         let host = try Lab().host(loopback: true)
-        var options = TestServer.Options()
-        options.namespace = host.path
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(host.path)
         // The address is unique to this test: outside the namespace, another test's server may have the same port.
-        let server = try TestServer(at: .ip("127.19.68.211", port: 0), options: options) { _ in StubResponse(body: "inside") }
-        let inside = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
+        let server = try TestServer(at: .ip("127.19.68.211", port: 0), configuration: configuration) { _ in
+            StubResponse(body: "inside")
+        }
+        let inside = try localSession { $0.namespace = NetworkNamespace(host.path) }
         try await expectEqual(inside.dataTask(for: TransferRequest(url: server.url())).response.data, Data("inside".utf8))
         await expectEqual(
             failure(try localSession().dataTask(for: TransferRequest(url: server.url())))?.code, .cannotConnectToHost)
         let error = #expect(throws: HTTPSessionError.self) {
-            try localSession { $0.networkNamespace = NetworkNamespace("/nowhere") }
+            try localSession { $0.namespace = NetworkNamespace("/nowhere") }
         }
         expectEqual(error?.code, .invalidConfiguration)
     }
@@ -223,9 +225,9 @@ import TestServers
             try client.ip("route add default via \(net).1 metric \(name == "up0" ? 10 : 20)")
         }
         try far.ip("addr add 198.18.9.9/32 dev lo")
-        var options = TestServer.Options()
-        options.namespace = far.path
-        let server = try TestServer(at: .ip("0.0.0.0", port: 0), options: options) { _ in StubResponse(body: "x") }
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(far.path)
+        let server = try TestServer(at: .ip("0.0.0.0", port: 0), configuration: configuration) { _ in StubResponse(body: "x") }
         let url = try #require(URL(string: "http://198.18.9.9:\(server.port)/"))
         let alternative = "an-alternative-name-of-more-than-15-bytes"
         try client.ip("link property add dev up1 altname \(alternative) altname short")
@@ -234,14 +236,14 @@ import TestServers
             ("short", "198.18.2.2"),
         ] {
             let session = try localSession {
-                $0.networkNamespace = NetworkNamespace(client.path)
+                $0.namespace = NetworkNamespace(client.path)
                 $0.interface = interface
             }
             let response = try await session.dataTask(for: TransferRequest(url: url)).response
             expectEqual(response.metrics.transactions.first?.localAddress, address)
         }
         let nowhere = try localSession {
-            $0.networkNamespace = NetworkNamespace(client.path)
+            $0.namespace = NetworkNamespace(client.path)
             $0.interface = "none0"
         }
         await expectEqual(failure(nowhere.dataTask(for: TransferRequest(url: url)))?.code, .notConnected)
@@ -249,7 +251,7 @@ import TestServers
 
     @Test(.requiresNamespaces) func `without a route the task fails as notConnected`() async throws {
         let host = try Lab().host(loopback: true)
-        let session = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
+        let session = try localSession { $0.namespace = NetworkNamespace(host.path) }
         let url = try #require(URL(string: "http://192.0.2.1/"))
         let error = await failure(session.dataTask(for: TransferRequest(url: url)))
         expectEqual(error?.code, .notConnected)
@@ -282,7 +284,7 @@ import TestServers
                 guard mount(file, place, "none", UInt(MS_BIND), nil) == 0 else { throw POSIXError(.EPERM) }
             }
             return try localSession {
-                $0.networkNamespace = NetworkNamespace(namespace)
+                $0.namespace = NetworkNamespace(namespace)
                 change(&$0)
             }
         }
@@ -295,9 +297,9 @@ import TestServers
     @Test(.skippedUnderSanitizers)
     func `a DNS lookup without an answer can be canceled, and does not block the session`() async throws {
         let resolver = try SilentResolver(namespace: host.path)
-        var options = TestServer.Options()
-        options.namespace = host.path
-        let server = try TestServer(options: options) { _ in StubResponse(body: "x") }
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(host.path)
+        let server = try TestServer(configuration: configuration) { _ in StubResponse(body: "x") }
         let session = try session()
         let task = session.dataTask(for: try request("silent.example"))
         try await resolver.awaitQuestions(1)
@@ -363,10 +365,10 @@ import TestServers
     }
 
     @Test func `a connection that is not established does not block DNS lookups of other names`() async throws {
-        var options = TestServer.Options()
-        options.namespace = host.path
-        options.arrival = { $0 == 1 ? .respond(.never) : .serve }
-        let server = try TestServer(options: options) { _ in StubResponse(body: "x") }
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(host.path)
+        configuration.arrival = { $0 == 1 ? .respond(.never) : .serve }
+        let server = try TestServer(configuration: configuration) { _ in StubResponse(body: "x") }
         let session = try session(hosts: "127.0.0.1 silent.example other.example") {
             $0.maximumConcurrentLookups = 1
             $0.connectTimeout = .seconds(300)
@@ -385,7 +387,7 @@ import TestServers
         let host = try Lab().host(loopback: true)
         // The kernel has no other port for the socket than that of the URL.
         try host.run("sysctl", "-qw", "net.ipv4.ip_local_port_range=40002 40002")
-        let session = try localSession { $0.networkNamespace = NetworkNamespace(host.path) }
+        let session = try localSession { $0.namespace = NetworkNamespace(host.path) }
         let error = try await failure(session.dataTask(for: TransferRequest(url: #require(URL(string: text)))))
         expectEqual(error?.code, .cannotConnectToHost)
         expectEqual(error?.context.systemError, ECONNREFUSED)

@@ -23,16 +23,16 @@ struct ConnectivityLab: Sendable {
     }
 
     func session(
-        _ monitor: PathMonitor, monitors: [any EventMonitor] = [], _ change: (inout SessionConfiguration) -> Void = { _ in }
+        _ monitor: PathMonitor, eventMonitors: [any EventMonitor] = [], _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> HTTPSessionManager {
         let configuration = localConfiguration { configuration in
-            configuration.networkNamespace = NetworkNamespace(client.path)
+            configuration.namespace = NetworkNamespace(client.path)
             configuration.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
             // On a busy machine, a change of the lab may take longer than the default.
             configuration.connectivityTimeout = .seconds(3_600)
             change(&configuration)
         }
-        return try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [log] + monitors)
+        return try HTTPSessionManager(configuration: configuration, monitor: monitor, eventMonitors: [log] + eventMonitors)
     }
 
     /// Returns a monitor that has a satisfied path, or, without `hasPath`, its first path of any status.
@@ -43,9 +43,9 @@ struct ConnectivityLab: Sendable {
     }
 
     func server(_ reply: @escaping @Sendable (ReceivedRequest) -> StubResponse) throws -> TestServer {
-        var options = TestServer.Options()
-        options.namespace = site.path
-        return try TestServer(at: .ip(Uplinks.server, port: 0), options: options, reply: reply)
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(site.path)
+        return try TestServer(at: .ip(Uplinks.server, port: 0), configuration: configuration, reply: reply)
     }
 
     /// Disables reverse path filtering, so that packets are accepted on an interface that their return route does not use.

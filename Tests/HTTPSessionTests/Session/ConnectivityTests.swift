@@ -247,9 +247,9 @@ import TestServers
         _ kind: UploadProtocol
     ) async throws {
         let gate = try Gate()
-        var options = UploadServer.Options()
-        (options.namespace, options.address) = (site.path, .ip("203.0.113.9", port: 0))
-        let server = try UploadServer(kind == .tus ? .tus : .draft, options: options) { turn in
+        var configuration = UploadServer.Configuration()
+        (configuration.namespace, configuration.address) = (NetworkNamespace(site.path), .ip("203.0.113.9", port: 0))
+        let server = try UploadServer(kind == .tus ? .tus : .draft, configuration: configuration) { turn in
             let isFirst = turn.request.method == (kind == .tus ? "PATCH" : "POST") && turn.number <= 2
             return isFirst ? .hold(afterBodyBytes: 500_000, .gate(gate)) : nil
         }

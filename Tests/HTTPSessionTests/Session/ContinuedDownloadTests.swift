@@ -19,7 +19,7 @@ import Testing
 
     private func session(_ retries: Int? = 4) throws -> HTTPSessionManager {
         let policy = RetryPolicy(maximumRetries: retries, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
-        return try HTTPSessionManager(configuration: localConfiguration { $0.retryPolicy = policy }, monitors: [log])
+        return try HTTPSessionManager(configuration: localConfiguration { $0.retryPolicy = policy }, eventMonitors: [log])
     }
 
     private func download(_ server: TestServer, _ path: String = "/file", retries: Int? = 4) async throws
@@ -120,7 +120,7 @@ import Testing
         let policy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.retryPolicy = policy },
-            handlers: TransferHandlers(response: { _ in .becomeDownload(place) }), monitors: [log])
+            handlers: TransferHandlers(response: { _ in .becomeDownload(place) }), eventMonitors: [log])
         let response = try await session.dataTask(for: TransferRequest(url: server.url())).response
         try await expectCompleteResponse(response, length: "1000000")
     }

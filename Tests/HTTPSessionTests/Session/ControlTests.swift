@@ -68,7 +68,7 @@ import Testing
             request.path == "/other" ? StubResponse().delayed(.milliseconds(200)) : StubResponse(body: "late").held(by: gate)
         }
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
         let task = session.dataTask(for: request(server))
         try await server.awaitRequests(1)
         task.suspend()
@@ -104,10 +104,10 @@ import Testing
 
     @Test func `an upload that is suspended sends nothing more and continues when it is resumed`() async throws {
         let gate = try Gate()
-        var options = TestServer.Options()
-        options.receiveBuffer = 4_096
-        options.onHead = { $0.path == "/" ? .readBody(after: [.gate(gate)]) : .readBody() }
-        let server = try TestServer(options: options) { StubResponse(body: "\($0.bodyLength)") }
+        var configuration = TestServer.Configuration()
+        configuration.receiveBuffer = 4_096
+        configuration.onHead = { $0.path == "/" ? .readBody(after: [.gate(gate)]) : .readBody() }
+        let server = try TestServer(configuration: configuration) { StubResponse(body: "\($0.bodyLength)") }
         let session = try localSession()
         let task = session.dataTask(for: TransferRequest(url: server.url(), method: .post, body: .data(Data(count: 32 << 20))))
         await task.awaitProgress { $0.bytesSent > 0 }
@@ -211,13 +211,13 @@ import Testing
     {
         let certificate = try SelfSignedCertificate()
         let held = Locked<TransferTask?>(nil)
-        var options = TestServer.Options()
-        options.arrival = { number in
+        var configuration = TestServer.Configuration()
+        configuration.arrival = { number in
             guard number == 1 else { return .serve }
             held.withLock { $0 }?.suspend()
             return .respond(.never)
         }
-        let server = try TestServer(tls: certificate.serverTLS, options: options) { _ in StubResponse(body: "x") }
+        let server = try TestServer(tls: certificate.serverTLS, configuration: configuration) { _ in StubResponse(body: "x") }
         let policy = try SecurityPolicy.trusting(certificate)
         let session = try localSession {
             $0.securityPolicy = policy
@@ -237,16 +237,17 @@ import Testing
     @Test func `suspending while the connection is established leaves the request unsent`() async throws {
         let gate = try Gate()
         let certificate = try SelfSignedCertificate()
-        var options = TestServer.Options()
-        options.arrival = { _ in
+        var configuration = TestServer.Configuration()
+        configuration.arrival = { _ in
             // The handshake begins after the task is suspended.
             while !gate.isOpen { usleep(1_000) }
             return .serve
         }
-        let server = try TestServer(tls: certificate.serverTLS, options: options) { _ in StubResponse(body: "x") }
+        let server = try TestServer(tls: certificate.serverTLS, configuration: configuration) { _ in StubResponse(body: "x") }
         let policy = try SecurityPolicy.trusting(certificate)
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration { $0.securityPolicy = policy }, monitors: [log])
+        let session = try HTTPSessionManager(
+            configuration: localConfiguration { $0.securityPolicy = policy }, eventMonitors: [log])
         let task = session.dataTask(for: request(server))
         try await server.awaitSeen { $0.connections == 1 }
         task.suspend()
@@ -310,7 +311,7 @@ import Testing
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(204).held(by: gate) }
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
         let task = session.dataTask(
             for: TransferRequest(url: server.url(), method: .put, body: .data(Data("body".utf8))))
         try await server.awaitRequests(1)

@@ -103,7 +103,7 @@ import Testing
             StubResponse(body: StubBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .bytes([1])]))
         }
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
         let task = try download(server, session)
         await task.awaitProgress { $0.bytesReceived > 0 }
         await folder.awaitFile()
@@ -246,7 +246,7 @@ import Testing
             StubResponse(body: StubBody([.pattern(from: 0, count: 3_000_000), .wait(.forever)])).chunked()
         }
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
         let task = try download(server, session)
         await task.awaitProgress { $0.bytesReceived > 0 }
         session.cancel()

@@ -12,7 +12,7 @@ import Testing
 
     private func session(_ interceptors: any RequestInterceptor...) throws -> HTTPSessionManager {
         try HTTPSessionManager(
-            configuration: localConfiguration(), handlers: TransferHandlers(interceptors: interceptors), monitors: [log])
+            configuration: localConfiguration(), handlers: TransferHandlers(interceptors: interceptors), eventMonitors: [log])
     }
 
     /// An interceptor made of closures.

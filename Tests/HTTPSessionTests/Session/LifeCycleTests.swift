@@ -17,7 +17,7 @@ import Testing
         let server = try TestServer { _ in .never }
         let log = EventLog()
         let session = try HTTPSessionManager(
-            configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [log])
+            configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, eventMonitors: [log])
         let (running, waiting) = (session.dataTask(for: request(server)), session.dataTask(for: request(server)))
         try await server.awaitRequests(1)
         session.cancel()
@@ -34,7 +34,7 @@ import Testing
         let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let log = EventLog()
         let session = try HTTPSessionManager(
-            configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [log])
+            configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, eventMonitors: [log])
         let tasks = [session.dataTask(for: request(server)), session.dataTask(for: request(server))]
         session.cancel(afterTasks: true)
         session.cancel(afterTasks: true)
@@ -56,7 +56,7 @@ import Testing
         }
         let log = EventLog()
         let session = try HTTPSessionManager(
-            configuration: localConfiguration { $0.cookies = .file(folder.url("cookies")) }, monitors: [log])
+            configuration: localConfiguration { $0.cookies = .file(folder.url("cookies")) }, eventMonitors: [log])
         let task = session.dataTask(for: request(server))
         try await server.awaitRequests(1)
         if !cancelsTasks { gate.open() }
@@ -94,7 +94,7 @@ import Testing
         }
         let log = EventLog()
         let handlers = TransferHandlers(challenge: { _ in .useCredential(Credential(user: "u", password: "p")) })
-        let session = try HTTPSessionManager(configuration: localConfiguration(), handlers: handlers, monitors: [log])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), handlers: handlers, eventMonitors: [log])
         _ = try await session.dataTask(for: request(server)).response
         session.cancel(afterTasks: true)
         await expectEqual(
@@ -114,7 +114,7 @@ import Testing
             request.arrival == 1 ? StubResponse(body: "x").endingOnNextRequest() : StubResponse(404, body: "no").held(by: gate)
         }
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
         _ = try await session.dataTask(for: request(server)).response
         let task = session.downloadTask(for: request(server, "/second"), to: .init(folder.url("file")))
         try await server.awaitRequests(2)
@@ -139,7 +139,7 @@ import Testing
     @Test func `Foundation notifications are posted when a task resumes, moves its file and completes`() async throws {
         let folder = try ScratchDirectory()
         let server = try TestServer { _ in StubResponse(body: "x") }
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [NotificationMonitor()])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [NotificationMonitor()])
         let task = session.downloadTask(for: request(server), to: .init(folder.url("file")), startsImmediately: false)
         let recorded = Locked<[String]>([])
         let end = Signal()
@@ -175,7 +175,7 @@ import Testing
         let (stream, posted) = AsyncStream.makeStream(of: Void.self)
         var notifications = stream.makeAsyncIterator()
         var session: HTTPSessionManager? = try HTTPSessionManager(
-            configuration: localConfiguration(), monitors: isWanted ? [log, NotificationMonitor()] : [log])
+            configuration: localConfiguration(), eventMonitors: isWanted ? [log, NotificationMonitor()] : [log])
         let center = NotificationCenter.default
         let task = try #require(session?.dataTask(for: request(server)))
         let tokens = [
@@ -234,7 +234,7 @@ import Testing
                 configuration.securityPolicy = policy
                 configuration.proxy = .none
                 configuration.hostOverrides = [.init(host: "named.example", port: Int(server.port), addresses: ["127.0.0.1"])]
-                let session = try HTTPSessionManager(configuration: configuration, monitors: [log])
+                let session = try HTTPSessionManager(configuration: configuration, eventMonitors: [log])
                 let url = try #require(URL(string: "https://named.example:\(server.port)/"))
                 for cookie in [keptBefore, "a=1"] {
                     try #require(try await session.dataTask(for: TransferRequest(url: url)).response.data == Data(cookie.utf8))
@@ -297,7 +297,7 @@ import Testing
     @Test func `a failed task has a transaction in its metrics and a URL without query in its error`() async throws {
         let server = try TestServer { _ in StubResponse(body: .pattern(1_000)).cut(afterBodyBytes: 10) }
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
         let error = await failure(session.dataTask(for: TransferRequest(url: server.url("/?password=x"), method: .delete)))
         expectEqual(error?.context.method, "DELETE")
         expectEqual(error?.context.url, server.url("/").absoluteString)
@@ -309,7 +309,7 @@ import Testing
     @Test func `a task that was never resumed does not keep its session alive`() async throws {
         let server = try TestServer { _ in StubResponse(body: "x") }
         let log = EventLog()
-        var session: HTTPSessionManager? = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        var session: HTTPSessionManager? = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
         _ = try await session?.dataTask(for: request(server)).response
         _ = session?.dataTask(for: request(server), startsImmediately: false)
         session = nil
@@ -319,7 +319,7 @@ import Testing
 
     @Test func `the task's completion is posted after its callbacks`() async throws {
         let server = try TestServer { _ in StubResponse(fields: ["Content-Type": "application/json"], body: "{}") }
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [NotificationMonitor()])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [NotificationMonitor()])
         for _ in 0..<100 {
             let (recorded, end) = (Locked<[String]>([]), Signal())
             let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)

@@ -272,7 +272,7 @@ import Testing
         let body = StubBody([.pattern(from: 0, count: 1_000), .wait(.gate(gate)), .pattern(from: 1_000, count: 1_000)])
         let server = try TestServer { _ in StubResponse(body: body) }
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
         let task = session.dataTask(for: TransferRequest(url: server.url()))
         let progress = task.foundationProgress(.download)
         await task.awaitProgress { $0.bytesReceived == 1_000 }
@@ -298,7 +298,7 @@ import Testing
         let gate = try Gate()
         let server = try TestServer { _ in StubResponse(body: "x").held(by: gate) }
         let folder = try ScratchDirectory()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [NotificationMonitor()])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [NotificationMonitor()])
         let request = TransferRequest(url: server.url(), method: .post, body: kind == .upload ? .data(Data("a".utf8)) : .none)
         let task =
             kind == .download

@@ -18,15 +18,15 @@ import Testing
         try uplinks.take("one")
     }
 
-    private var options: TestServer.Options {
-        var options = TestServer.Options()
-        options.namespace = uplinks.site.path
-        return options
+    private var serverConfiguration: TestServer.Configuration {
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(uplinks.site.path)
+        return configuration
     }
 
     private func session(_ monitor: PathMonitor? = nil) throws -> HTTPSessionManager {
-        let configuration = localConfiguration { $0.networkNamespace = NetworkNamespace(uplinks.client.path) }
-        return try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [log, names])
+        let configuration = localConfiguration { $0.namespace = NetworkNamespace(uplinks.client.path) }
+        return try HTTPSessionManager(configuration: configuration, monitor: monitor, eventMonitors: [log, names])
     }
 
     /// The events of each task.
@@ -49,8 +49,12 @@ import Testing
 
     @Test func `after a network change host names are resolved again`() async throws {
         try uplinks.site.ip("addr add 203.0.113.10/32 dev lo")
-        let old = try TestServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in StubResponse(body: "old").closing() }
-        let new = try TestServer(at: .ip("203.0.113.10", port: old.port), options: options) { _ in StubResponse(body: "new") }
+        let old = try TestServer(at: .ip("203.0.113.9", port: 0), configuration: serverConfiguration) { _ in
+            StubResponse(body: "old").closing()
+        }
+        let new = try TestServer(at: .ip("203.0.113.10", port: old.port), configuration: serverConfiguration) { _ in
+            StubResponse(body: "new")
+        }
         let folder = try ScratchDirectory()
         let hosts = folder.url("hosts")
         try Data("203.0.113.9 named.example\n".utf8).write(to: hosts)
@@ -59,7 +63,7 @@ import Testing
         let session = try withOwnMounts {
             guard mount(folder.file("hosts"), "/etc/hosts", "none", UInt(MS_BIND), nil) == 0 else { throw POSIXError(.EPERM) }
             return try HTTPSessionManager(
-                configuration: localConfiguration { $0.networkNamespace = NetworkNamespace(path) }, reachability: monitor)
+                configuration: localConfiguration { $0.namespace = NetworkNamespace(path) }, monitor: monitor)
         }
         var paths = monitor.updates.makeAsyncIterator()
         while let update = await paths.next(), update.path.status != .satisfied {}
@@ -76,7 +80,9 @@ import Testing
     }
 
     @Test func `each task's events are delivered in order when several threads produce them`() async throws {
-        let server = try TestServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in StubResponse(body: "well") }
+        let server = try TestServer(at: .ip("203.0.113.9", port: 0), configuration: serverConfiguration) { _ in
+            StubResponse(body: "well")
+        }
         let session = try session()
         let request = TransferRequest(url: server.url())
         for _ in 0..<20 {
@@ -105,7 +111,9 @@ import Testing
 
     @Test func `a session in a network namespace does not move the process's other threads into it`() async throws {
         let home = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/ns/net")
-        let server = try TestServer(at: .ip("203.0.113.9", port: 0), options: options) { _ in StubResponse(body: "well") }
+        let server = try TestServer(at: .ip("203.0.113.9", port: 0), configuration: serverConfiguration) { _ in
+            StubResponse(body: "well")
+        }
         let monitor = try PathMonitor(namespace: NetworkNamespace(uplinks.client.path))
         let session = try session(monitor)
         for round in 0..<10 {

@@ -53,7 +53,7 @@ import Testing
                         previousFailureCount: 0))
                 let settings = try SessionSettings(localConfiguration(), credentials: CredentialStore(), path: nil)
                 let plan = TransferPlan(
-                    TransferRequest(url: url), logins: logins, settings: settings, segments: [], way: nil)
+                    TransferRequest(url: url), logins: logins, settings: settings, segments: [], change: nil)
                 // An HTTP/2 connection would carry other streams too.
                 #expect(plan.isolatesConnection == isIsolated && plan.avoidsHTTP2 == isIsolated)
             }

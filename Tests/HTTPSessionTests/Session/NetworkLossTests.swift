@@ -87,7 +87,7 @@ import Testing
     @Test func `a notification with the cause is posted when a task waits for connectivity`() async throws {
         let server = try lab.server { _ in StubResponse(body: "well") }
         let monitor = try await lab.settledMonitor()
-        let session = try lab.session(monitor, monitors: [NotificationMonitor()])
+        let session = try lab.session(monitor, eventMonitors: [NotificationMonitor()])
         try lab.client.ip("link set one down")
         for await update in monitor.updates where update.path.status == .unsatisfied { break }
         let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
@@ -108,9 +108,9 @@ import Testing
     }
 
     @Test func `a task behind a proxy on this machine does not wait for connectivity`() async throws {
-        var options = TestServer.Options()
-        options.namespace = lab.client.path
-        let proxy = try TestServer(options: options) { StubResponse(body: .text("by proxy: \($0.target)")) }
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(lab.client.path)
+        let proxy = try TestServer(configuration: configuration) { StubResponse(body: .text("by proxy: \($0.target)")) }
         let monitor = try await lab.settledMonitor()
         let session = try lab.session(monitor) { $0.proxy = .explicit("http://127.0.0.1:\(proxy.port)") }
         try lab.client.ip("link set one down")

@@ -11,8 +11,8 @@ import Testing
 /// Messages of tasks that Foundation's notification center receives.
 @Suite(.timeLimit(.minutes(20))) struct NotificationTests {
     /// A session that posts notifications.
-    private func postingSession(_ monitors: any EventMonitor...) throws -> HTTPSessionManager {
-        try HTTPSessionManager(configuration: localConfiguration(), monitors: monitors + [NotificationMonitor()])
+    private func postingSession(_ eventMonitors: any EventMonitor...) throws -> HTTPSessionManager {
+        try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: eventMonitors + [NotificationMonitor()])
     }
 
     /// Records the messages posted for a task. Foundation delivers each message in a task of its own, in no guaranteed order.

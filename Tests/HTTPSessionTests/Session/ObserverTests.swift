@@ -14,14 +14,14 @@ import Testing
         let port = try #require(server.withLock { $0?.port })
         let settings = ProbeSettings(interval: .milliseconds(100), timeout: .seconds(60), failAfter: 1, recoverAfter: 1)
         let watched = try ServerMonitor("127.0.0.1:\(port)", settings: settings)
-        for await update in watched.updates where update.state == .up { break }
+        for await update in watched.updates where update.statusName == .up { break }
 
         let (updates, posted) = AsyncStream.makeStream(of: ServerUpdate.self)
         let observer = NotificationCenter.default.addObserver(of: watched, for: .statusDidChange) { posted.yield($0.update) }
         defer { NotificationCenter.default.removeObserver(observer) }
         let former = server.withLock { $0.take() }
         former?.stop()
-        for await update in updates where update.state == .down {
+        for await update in updates where update.statusName == .down {
             #expect(update.cause?.code == .refused && update.endpoint == watched.endpoint)
             break
         }
@@ -37,7 +37,7 @@ import Testing
         let monitor = try await lab.settledMonitor()
         let settings = ProbeSettings(interval: .milliseconds(100), timeout: .seconds(60), failAfter: 1, recoverAfter: 1)
         let watched = try ServerMonitor("\(Uplinks.server):\(first.port)", settings: settings, monitor: monitor)
-        for await update in watched.updates where update.state == .up { break }
+        for await update in watched.updates where update.statusName == .up { break }
         let session = try lab.session(monitor) {
             $0.retryPolicy = RetryPolicy(maximumRetries: nil, baseDelay: .milliseconds(50), maximumDelay: .milliseconds(200))
         }
@@ -64,9 +64,9 @@ import Testing
         for await code in causes where code == .refused { break }
         await lab.log.await("retry cannot-connect-to-host")
         // The server listens again: the task resumes with the second half.
-        var options = TestServer.Options()
-        options.namespace = lab.site.path
-        let second = try TestServer(at: .ip(Uplinks.server, port: first.port), options: options) {
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(lab.site.path)
+        let second = try TestServer(at: .ip(Uplinks.server, port: first.port), configuration: configuration) {
             ConnectivityLab.half($0, until: gate)
         }
         for await code in causes where code == nil { break }

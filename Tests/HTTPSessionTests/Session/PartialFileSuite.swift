@@ -21,7 +21,7 @@ extension PartialFileSuite {
     var cut: Int64 { 600_000 }
 
     func session(_ change: (inout SessionConfiguration) -> Void = { _ in }) throws -> HTTPSessionManager {
-        try HTTPSessionManager(configuration: localConfiguration(change), monitors: [log])
+        try HTTPSessionManager(configuration: localConfiguration(change), eventMonitors: [log])
     }
 
     func resumingSession() throws -> HTTPSessionManager {

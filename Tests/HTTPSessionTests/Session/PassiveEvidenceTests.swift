@@ -29,7 +29,7 @@ import Testing
         await expectEqual(updates.next()?.cause?.code, .refused)
 
         try server.listen()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), reachability: monitor)
+        let session = try HTTPSessionManager(configuration: localConfiguration(), monitor: monitor)
         let response = try await session.dataTask(for: TransferRequest(url: server.url)).response
         expectEqual(response.data, Data("well".utf8))
         let up = try #require(await updates.next())
@@ -53,7 +53,7 @@ import Testing
         let (monitor, watched) = try await monitor(of: server)
         try server.listen()
         _ = try await localSession().dataTask(for: TransferRequest(url: server.url)).response
-        let other = try HTTPSessionManager(configuration: localConfiguration(), reachability: try PathMonitor())
+        let other = try HTTPSessionManager(configuration: localConfiguration(), monitor: try PathMonitor())
         _ = try await other.dataTask(for: TransferRequest(url: server.url)).response
         #expect(server.connections.count == 2 && watched.current?.cause?.code == .refused)
         // A report to its own monitor arrives.

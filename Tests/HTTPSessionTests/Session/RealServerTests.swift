@@ -100,7 +100,7 @@ import Testing
         let log = EventLog()
         let policy = try SecurityPolicy.trusting(nginx.identity)
         let session = try HTTPSessionManager(
-            configuration: localConfiguration { $0.securityPolicy = policy }, monitors: [SuspendingMonitor(), log])
+            configuration: localConfiguration { $0.securityPolicy = policy }, eventMonitors: [SuspendingMonitor(), log])
         let folder = try ScratchDirectory()
         let task = session.downloadTask(
             for: TransferRequest(url: try nginx.tlsURL("/slow/16m?rate=8m")), to: .init(folder.url("file")))

@@ -152,7 +152,7 @@ import Testing
             (monitor, handler, interceptor, ownInterceptor) = (objects[0], objects[1], objects[2], objects[3])
             let handlers = TransferHandlers(
                 response: { [handler = objects[1]] _ in withExtendedLifetime(handler) { .allow } }, interceptors: [objects[2]])
-            session = try HTTPSessionManager(configuration: localConfiguration(), handlers: handlers, monitors: [objects[0]])
+            session = try HTTPSessionManager(configuration: localConfiguration(), handlers: handlers, eventMonitors: [objects[0]])
             finished = session.dataTask(
                 for: TransferRequest(url: server.url()), handlers: TransferHandlers(interceptors: [objects[3]]))
             _ = try await finished.response

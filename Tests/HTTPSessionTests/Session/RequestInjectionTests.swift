@@ -5,6 +5,7 @@ import HTTPSessionTestKit
 import HTTPTypes
 import NetworkLab
 import Testing
+import Wire
 
 @testable import HTTPSession
 

@@ -65,7 +65,7 @@ import Testing
         let log = EventLog()
         let session = try HTTPSessionManager(
             configuration: localConfiguration(), handlers: TransferHandlers(response: { _ in .becomeDownload(place) }),
-            monitors: [log])
+            eventMonitors: [log])
         _ = try await session.dataTask(for: TransferRequest(url: server.url())).response
         session.cancel(afterTasks: true)
         await expectEqual(

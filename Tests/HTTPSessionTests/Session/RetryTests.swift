@@ -9,8 +9,8 @@ import Testing
 /// Four retries, at most a millisecond apart.
 private let soon = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
 
-private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMonitor] = []) throws -> HTTPSessionManager {
-    try HTTPSessionManager(configuration: localConfiguration { $0.retryPolicy = policy }, monitors: monitors)
+private func patientSession(_ policy: RetryPolicy = soon, eventMonitors: [any EventMonitor] = []) throws -> HTTPSessionManager {
+    try HTTPSessionManager(configuration: localConfiguration { $0.retryPolicy = policy }, eventMonitors: eventMonitors)
 }
 
 @Suite(.timeLimit(.minutes(20))) struct RetryTests {
@@ -67,7 +67,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     @Test func `timeToNextAttempt is the time until the next retry`() async throws {
         let server = try server(failing: 1, with: StubResponse(503, fields: ["Retry-After": "60"]))
         let log = EventLog()
-        let task = try patientSession(monitors: [log]).dataTask(for: TransferRequest(url: server.url()))
+        let task = try patientSession(eventMonitors: [log]).dataTask(for: TransferRequest(url: server.url()))
         await log.await("retry unacceptable-status")
         let wait = try #require(task.timeToNextAttempt)
         #expect(wait > .seconds(10) && wait < .seconds(61))
@@ -129,7 +129,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
                 maximumRetries: nil, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
             configuration.unixSocketPath = path
         }
-        let session = try HTTPSessionManager(configuration: configuration, monitors: [log])
+        let session = try HTTPSessionManager(configuration: configuration, eventMonitors: [log])
         let url = try #require(URL(string: "http://localhost/"))
         let task = session.dataTask(for: TransferRequest(url: url, method: .post))
         await log.await("retry cannot-connect-to-host")
@@ -181,7 +181,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     @Test func `a task that waits for its retry can be suspended and canceled`() async throws {
         let server = try server(failing: 9, with: StubResponse(503, fields: ["Retry-After": "60"]))
         let log = EventLog()
-        let session = try patientSession(monitors: [log])
+        let session = try patientSession(eventMonitors: [log])
         let task = session.dataTask(for: TransferRequest(url: server.url()))
         await log.await("retry unacceptable-status")
         expectEqual(task.state, .backingOff)
@@ -195,7 +195,7 @@ private func patientSession(_ policy: RetryPolicy = soon, monitors: [any EventMo
     @Test func `suspending a task that waits for its retry does not shorten the wait`() async throws {
         let server = try server(failing: 9, with: StubResponse(503, fields: ["Retry-After": "60"]))
         let log = EventLog()
-        let session = try patientSession(monitors: [log])
+        let session = try patientSession(eventMonitors: [log])
         let task = session.dataTask(for: TransferRequest(url: server.url()))
         await log.await("retry unacceptable-status")
         task.suspend()

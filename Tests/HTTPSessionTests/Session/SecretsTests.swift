@@ -105,7 +105,7 @@ import Testing
             handlers: TransferHandlers(challenge: {
                 $0.previousFailureCount < 2 ? .useCredential(Credential(user: "u", password: "s3cret")) : .cancel
             }),
-            monitors: [log])
+            eventMonitors: [log])
         var printed: [String] = []
         for path in ["/", "/redirect", "/cut", "/locked", "/gone"] {
             let url = try #require(URL(string: "http://user:s3cret@127.0.0.1:\(server.port)\(path)?token=s3cret#s3cret"))

@@ -186,7 +186,7 @@ import Testing
         try Data(latin + [0x0A]).write(to: folder.url("jar"))
         let log = EventLog()
         let session = try HTTPSessionManager(
-            configuration: localConfiguration { $0.cookies = .file(folder.url("jar")) }, monitors: [log])
+            configuration: localConfiguration { $0.cookies = .file(folder.url("jar")) }, eventMonitors: [log])
         try session.store.setCookie(Cookie(name: "b", value: "1", domain: "127.0.0.1"))
         try session.store.setCookie(Cookie(name: "b", value: "2", domain: "127.0.0.1"))
         try expectEqual(session.store.cookies.map(\.value).sorted(), ["2", "caf\u{FFFD}"])

@@ -20,8 +20,8 @@ import Testing
         telemetry = Telemetry(logger: Logger(label: "test") { [lines] _ in LogLines(lines: lines) })
     }
 
-    private func outbox(_ monitors: any EventMonitor...) -> SessionOutbox {
-        SessionOutbox(name: "outbox", isInOtherNamespace: false, telemetry: telemetry, monitors: monitors, delay: 10)
+    private func outbox(_ eventMonitors: any EventMonitor...) -> SessionOutbox {
+        SessionOutbox(name: "outbox", isInOtherNamespace: false, telemetry: telemetry, eventMonitors: eventMonitors, delay: 10)
     }
 
     private func task() throws -> TransferTask {

@@ -14,7 +14,7 @@ import Testing
             StubResponse(body: StubBody(gates.flatMap { [.wait(.gate($0)), .bytes([1])] }))
         }
         let stall = Stall()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [stall])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [stall])
         let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         let recorded = Locked<[Int64]>([])
         task.onProgress { progress in recorded.withLock { $0.append(progress.bytesReceived) } }
@@ -37,7 +37,7 @@ import Testing
         let server = try TestServer { _ in StubResponse(body: "x") }
         let stall = Stall()
         let session = try HTTPSessionManager(
-            configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, monitors: [stall])
+            configuration: localConfiguration { $0.maximumConnectionsPerHost = 1 }, eventMonitors: [stall])
         for _ in 0..<50 { _ = try await session.dataTask(for: TransferRequest(url: server.url())).response }
         expectEmpty(stall.log.names)
         session.cancel(afterTasks: true)

@@ -220,7 +220,7 @@ private func drain(_ task: TransferTask) async -> (Data, HTTPSessionError?) {
     @Test func `a stream task without references is canceled, before it is read and while it is suspended`() async throws {
         let server = try TestServer { _ in StubResponse(body: .zeros(64 << 20)) }
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
         _ = session.streamTask(for: TransferRequest(url: server.url()))
         session.streamTask(for: TransferRequest(url: server.url())).suspend()
         await log.await("failed cancelled", times: 2)

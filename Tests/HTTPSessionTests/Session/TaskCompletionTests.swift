@@ -14,7 +14,7 @@ import Testing
     ) async throws {
         let server = try TestServer { _ in StubResponse() }
         let log = EventLog()
-        let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
         let task = session.dataTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         let stream = session.streamTask(for: TransferRequest(url: server.url()), startsImmediately: false)
         async let result = failure(task)

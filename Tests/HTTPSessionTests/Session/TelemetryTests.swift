@@ -17,7 +17,7 @@ import Testing
                 request.path == "/lost" ? .none() : StubResponse(Int(request.path.dropFirst()) ?? 200, body: "x")
             }
             let (log, folder) = (EventLog(), try ScratchDirectory())
-            let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+            let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
             for path in ["/200", "/204", "/404", "/lost"] {
                 _ = await failure(session.dataTask(for: TransferRequest(url: server.url(path))))
             }
@@ -62,7 +62,7 @@ import Testing
             let session = try HTTPSessionManager(
                 configuration: localConfiguration {
                     $0.retryPolicy = RetryPolicy(baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
-                }, monitors: [log])
+                }, eventMonitors: [log])
             _ = try await session.downloadTask(for: TransferRequest(url: server.url()), to: .init(folder.url("file"))).response
             session.cancel(afterTasks: true)
             _ = await log.awaitInvalidation()
@@ -81,7 +81,7 @@ import Testing
             MetricsSystem.bootstrap(metrics)
             let server = try TestServer { StubResponse(Int($0.path.dropFirst()) ?? 200, body: "x") }
             let log = EventLog()
-            let session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+            let session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
             for status in Array(200...299).filter({ $0 != 204 }) + Array(404..<504) {
                 _ = try await session.dataTask(for: TransferRequest(url: server.url("/\(status)?s3cret=\(status)"))).response
             }

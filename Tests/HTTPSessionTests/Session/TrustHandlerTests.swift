@@ -74,7 +74,7 @@ import TestServers
         let session = try HTTPSessionManager(
             configuration: localConfiguration { $0.securityPolicy.roots = .given(roots) },
             handlers: TrustDecider(.accept).handlers,
-            monitors: [log])
+            eventMonitors: [log])
         for _ in 0..<2 { _ = try await session.dataTask(for: request(server)).response }
         session.cancel(afterTasks: true)
         let events = await log.awaitInvalidation()

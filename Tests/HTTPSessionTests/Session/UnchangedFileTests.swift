@@ -16,7 +16,7 @@ import Testing
 
     init() throws {
         folder = try ScratchDirectory()
-        session = try HTTPSessionManager(configuration: localConfiguration(), monitors: [log])
+        session = try HTTPSessionManager(configuration: localConfiguration(), eventMonitors: [log])
     }
 
     private final class Source: Sendable {

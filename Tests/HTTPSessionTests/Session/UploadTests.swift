@@ -144,10 +144,10 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
         async throws
     {
         let gate = try Gate()
-        var options = TestServer.Options()
-        options.receiveBuffer = 4_096
-        options.onHead = { _ in .readBody(after: [.gate(gate)]) }
-        let server = try TestServer(options: options) { _ in StubResponse() }
+        var configuration = TestServer.Configuration()
+        configuration.receiveBuffer = 4_096
+        configuration.onHead = { _ in .readBody(after: [.gate(gate)]) }
+        let server = try TestServer(configuration: configuration) { _ in StubResponse() }
         let file = folder.url("body")
         try Data(count: 32 << 20).write(to: file)
         let task = try localSession().dataTask(for: post(.file(file), to: server))
@@ -168,9 +168,9 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
 
     @Test func `an upload from a file that is deleted while it is sent arrives complete`() async throws {
         let gate = try Gate()
-        var options = TestServer.Options()
-        options.onHead = { _ in .readBody(after: [.gate(gate)]) }
-        let server = try TestServer(options: options) { StubResponse(body: "\($0.bodyLength)") }
+        var configuration = TestServer.Configuration()
+        configuration.onHead = { _ in .readBody(after: [.gate(gate)]) }
+        let server = try TestServer(configuration: configuration) { StubResponse(body: "\($0.bodyLength)") }
         try Data(count: 16 << 20).write(to: folder.url("body"))
         let task = try localSession().dataTask(for: post(.file(folder.url("body")), to: server))
         await task.awaitProgress { $0.bytesSent > 0 }
@@ -209,10 +209,10 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
 
     @Test func `a slow server applies back-pressure to a body stream`() async throws {
         let gate = try Gate()
-        var options = TestServer.Options()
-        options.receiveBuffer = 4_096
-        options.onHead = { _ in .readBody(after: [.gate(gate)]) }
-        let server = try TestServer(options: options) { StubResponse(body: "\($0.bodyLength)") }
+        var configuration = TestServer.Configuration()
+        configuration.receiveBuffer = 4_096
+        configuration.onHead = { _ in .readBody(after: [.gate(gate)]) }
+        let server = try TestServer(configuration: configuration) { StubResponse(body: "\($0.bodyLength)") }
         let made = Counter()
         let body = RequestBody.stream(length: nil) {
             AsyncThrowingStream { made.add() > 512 ? nil : Data(count: 128 << 10) }
@@ -275,18 +275,18 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
     }
 
     @Test func `a response sent before the upload is complete is the task's response`() async throws {
-        var options = TestServer.Options()
-        options.onHead = { _ in .refuse(StubResponse(413, body: "too much")) }
-        let server = try TestServer(options: options) { _ in StubResponse() }
+        var configuration = TestServer.Configuration()
+        configuration.onHead = { _ in .refuse(StubResponse(413, body: "too much")) }
+        let server = try TestServer(configuration: configuration) { _ in StubResponse() }
         let response = try await localSession().dataTask(for: post(.data(Data(count: 8 << 20)), to: server)).response
         expectEqual(response.statusCode, 413)
         expectEqual(response.data, Data("too much".utf8))
     }
 
     @Test func `a final response is received while the body stream is idle`() async throws {
-        var options = TestServer.Options()
-        options.onHead = { _ in .refuse(StubResponse(413, body: "too much")) }
-        let server = try TestServer(options: options) { _ in StubResponse() }
+        var configuration = TestServer.Configuration()
+        configuration.onHead = { _ in .refuse(StubResponse(413, body: "too much")) }
+        let server = try TestServer(configuration: configuration) { _ in StubResponse() }
         let never = AsyncThrowingStream<Data, any Error> { _ in }
         let task = try localSession().dataTask(
             for: TransferRequest(url: server.url(), method: .post, body: .stream(length: nil, make: { never })))
@@ -296,9 +296,9 @@ private func stream(_ chunks: [Data], length: Int64? = nil, failing: Bool = fals
     }
 
     @Test func `a success sent before the upload is complete is no success if the connection ends`() async throws {
-        var options = TestServer.Options()
-        options.onHead = { _ in .refuse(StubResponse(201, body: "stored")) }
-        let server = try TestServer(options: options) { _ in StubResponse() }
+        var configuration = TestServer.Configuration()
+        configuration.onHead = { _ in .refuse(StubResponse(201, body: "stored")) }
+        let server = try TestServer(configuration: configuration) { _ in StubResponse() }
         let size: Int64 = 32 << 20
         let policy = RetryPolicy(maximumRetries: nil, baseDelay: .milliseconds(1), maximumDelay: .milliseconds(1))
         let session = try localSession { $0.retryPolicy = policy }

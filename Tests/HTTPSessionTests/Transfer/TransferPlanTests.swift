@@ -17,7 +17,7 @@ import Testing
         let request = TransferRequest(url: try #require(URL(string: url)), method: method, headerFields: fields, body: body)
         return TransferPlan(
             request, logins: TaskLogins(), settings: settings, segments: try body.segments(),
-            way: isCrossOrigin ? .init(from: nil, to: Origin(request.url)) : nil)
+            change: isCrossOrigin ? .init(from: nil, to: Origin(request.url)) : nil)
     }
 
     @Test func `users, passwords and fragments of a URL are not part of the requested URL`() throws {

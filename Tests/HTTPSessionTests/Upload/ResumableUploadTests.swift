@@ -212,9 +212,10 @@ import TestServers
     }
 
     @Test(arguments: [7, nil]) func `a 104 of another draft version is ignored`(_ version: Int?) async throws {
-        var options = UploadServer.Options()
-        options.interopVersion = version
-        let server = try UploadServer(.draft, options: options, fault: Self.faults([.cut(afterBodyBytes: 500_000)], of: "POST"))
+        var configuration = UploadServer.Configuration()
+        configuration.interopVersion = version
+        let server = try UploadServer(
+            .draft, configuration: configuration, fault: Self.faults([.cut(afterBodyBytes: 500_000)], of: "POST"))
         // A POST that may have been executed is not sent again.
         let error = await failure(try session().uploadTask(for: request(server), resumableUsing: .draft))
         expectEqual(error?.code, .connectionLost)
@@ -229,19 +230,19 @@ import TestServers
     @Test func `an upload limit of a part's size is respected`() async throws {
         // The body is larger than the socket buffers, so that the request stalls while the server does not read.
         let size: Int64 = 32 << 20
-        var options = UploadServer.Options()
-        options.limit = "max-append-size=8000000, max-size=40000000"
+        var configuration = UploadServer.Configuration()
+        configuration.limit = "max-append-size=8000000, max-size=40000000"
         let stuck: @Sendable (UploadServer.Turn) -> UploadServer.Fault? = {
             $0.number == 1 ? .hold(afterBodyBytes: 0, .forever) : nil
         }
-        let server = try UploadServer(.draft, options: options, fault: stuck)
+        let server = try UploadServer(.draft, configuration: configuration, fault: stuck)
         _ = try await session().uploadTask(for: request(server, .data(pattern(size))), resumableUsing: .draft).response
         expectEqual(server.uploads.map { Data($0.bytes) }, [pattern(size)])
         expectEqual(methods(server), "POST HEAD PATCH PATCH PATCH PATCH PATCH")
         expectEqual(server.requests.map { $0["upload-complete"] }, ["?1", nil, "?0", "?0", "?0", "?0", "?1"])
         #expect(server.requests.allSatisfy { $0.bodyLength <= 8_000_000 })
-        options.limit = "max-size=999999"
-        let small = try UploadServer(.draft, options: options, fault: stuck)
+        configuration.limit = "max-size=999999"
+        let small = try UploadServer(.draft, configuration: configuration, fault: stuck)
         let error = await failure(try session().uploadTask(for: request(small, .data(pattern(size))), resumableUsing: .draft))
         expectEqual(error?.code, .invalidRequest)
     }

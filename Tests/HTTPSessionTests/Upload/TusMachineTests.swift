@@ -58,7 +58,7 @@ struct TusMachineTests {
         var upload = try made()
         upload.lost(sent: 100, then: .askOffset)
         try upload.answer(200, "Upload-Offset: 60", is: .next, then: .append(offset: 60, count: 40))
-        upload.machine.hasProgressed = false
+        upload.machine.clearProgress()
         try upload.answer(204, "Upload-Offset: 20", is: .next, then: .askOffset)
         try upload.answer(200, "Upload-Offset: 20", is: .next, then: .append(offset: 20, count: 80))
         // Bytes that had arrived before are no progress.

@@ -42,7 +42,7 @@ import TestServers
             configuration: localConfiguration {
                 $0.proxy = .explicit("socks5://127.0.0.1:\(port)", except: [])
                 $0.retryPolicy = RetryPolicy(maximumRetries: nil, baseDelay: .milliseconds(20), maximumDelay: .milliseconds(50))
-            }, monitors: [log])
+            }, eventMonitors: [log])
         // The body cuts its own connection: the first time at one seventh, then at two, and so on. It makes another one once the
         // server has noticed: asked before, the server blocks on a lock of its own.
         let (bytes, times, step) = (pattern(Self.size), Counter(), 1 << 16)

@@ -47,9 +47,9 @@ import TestServers
 
     @Test func `a location at another origin receives the bytes and no credentials`() async throws {
         let other = try TestServer { request in StubResponse(204, fields: ["Upload-Offset": "\(request.bodyLength)"]) }
-        var options = UploadServer.Options()
-        options.locationPrefix = other.origin
-        let server = try UploadServer(.tus, options: options)
+        var configuration = UploadServer.Configuration()
+        configuration.locationPrefix = other.origin
+        let server = try UploadServer(.tus, configuration: configuration)
         let response = try await session().uploadTask(
             for: request(server, nil, [.authorization: "Bearer secret", .userAgent: "me"]), resumableUsing: .tus
         ).response

@@ -33,7 +33,7 @@ extension UploadSuite {
             configuration: localConfiguration {
                 $0.retryPolicy = policy
                 change(&$0)
-            }, monitors: [log])
+            }, eventMonitors: [log])
     }
 
     func request(_ server: UploadServer, _ body: RequestBody? = nil, _ fields: HTTPFields = [:]) -> TransferRequest {

@@ -55,7 +55,7 @@ struct ChaosClient {
     private func transfer() async throws -> Bool {
         let done = Set(try log.lines().filter { $0.first == "done" }.compactMap(\.last))
         let eventMonitor = ChaosEventMonitor(log: log, isDurable: false)
-        let session = try HTTPSessionManager(configuration: configuration, reachability: monitor, monitors: [eventMonitor])
+        let session = try HTTPSessionManager(configuration: configuration, monitor: monitor, eventMonitors: [eventMonitor])
         var tasks: [(String, TransferTask)] = []
         for download in manifest.downloads where !download.isDurable && !done.contains(download.name) {
             let place = DownloadDestination(
@@ -119,7 +119,7 @@ struct ChaosClient {
         }
         let session = try await DurableSession.open(
             identifier: "chaos", directory: URL(fileURLWithPath: manifest.journal), configuration: configuration,
-            handlers: handlers, reachability: monitor, monitors: [ChaosEventMonitor(log: log, isDurable: true)])
+            handlers: handlers, monitor: monitor, eventMonitors: [ChaosEventMonitor(log: log, isDurable: true)])
         if let damaged = session.damagedJournal { log.write("failed journal it is damaged: \(damaged.path)") }
         // The tasks are read before the log: events acknowledged in between are in the log.
         let known = try await session.tasks

@@ -2,6 +2,7 @@ import EventLoop
 import Foundation
 import HTTPSessionTestKit
 import Pacing
+import Reachability
 import Wire
 
 /// A server of many files that cuts connections, changes its files, sends wrong ranges and pauses, by seeded random draws.
@@ -76,17 +77,17 @@ final class FaultyFiles: Sendable {
     private static func start(
         _ address: ListeningAddress, _ namespace: String, _ state: Locked<State>, _ bytesPerSecond: Int
     ) throws -> TestServer {
-        var options = TestServer.Options()
-        options.namespace = namespace
-        options.recordedRequests = 0
-        options.onDelivery = { request, delivery in
+        var configuration = TestServer.Configuration()
+        configuration.namespace = NetworkNamespace(namespace)
+        configuration.recordedRequests = 0
+        configuration.onDelivery = { request, delivery in
             state.withLock { state in
                 guard let number = number(in: request), state.files.indices.contains(number) else { return }
                 state.files[number].transmitted += delivery.transmittedBytes
                 state.files[number].acknowledged += delivery.acknowledgedBytes
             }
         }
-        return try TestServer(at: address, options: options) { request in
+        return try TestServer(at: address, configuration: configuration) { request in
             state.withLock { state in
                 guard let number = number(in: request), state.files.indices.contains(number) else { return StubResponse(404) }
                 let file = state.files[number]

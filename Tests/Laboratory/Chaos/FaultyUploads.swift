@@ -2,6 +2,7 @@ import EventLoop
 import Foundation
 import HTTPSessionTestKit
 import Pacing
+import Reachability
 import TestServers
 
 /// A tus server that cuts connections, refuses, stays silent and restarts, by seeded random draws. Only its uploads on the disk
@@ -31,27 +32,27 @@ final class FaultyUploads: Sendable {
     }
 
     private let state: Locked<State>
-    private let options: UploadServer.Options
+    private let configuration: UploadServer.Configuration
     let url: String
 
     init(in directory: String, seed: UInt64, bytesPerSecond: Int, namespace: String) throws {
-        var options = UploadServer.Options()
-        options.address = .ip("203.0.113.9", port: 0)
-        options.namespace = namespace
-        options.directory = directory
-        options.bytesPerSecond = bytesPerSecond
+        var configuration = UploadServer.Configuration()
+        configuration.address = .ip("203.0.113.9", port: 0)
+        configuration.namespace = NetworkNamespace(namespace)
+        configuration.directory = directory
+        configuration.bytesPerSecond = bytesPerSecond
         state = Locked(State(random: SplitMix64(seed: seed)))
-        let server = try FaultyUploads.start(options, state)
-        options.address = .ip("203.0.113.9", port: server.port)
-        self.options = options
+        let server = try FaultyUploads.start(configuration, state)
+        configuration.address = .ip("203.0.113.9", port: server.port)
+        self.configuration = configuration
         url = server.url.absoluteString
         state.withLock { $0.server = server }
     }
 
-    private static func start(_ options: UploadServer.Options, _ state: Locked<State>) throws -> UploadServer {
+    private static func start(_ configuration: UploadServer.Configuration, _ state: Locked<State>) throws -> UploadServer {
         // The closure must not retain the server that owns it.
         let draws = Locked(state.withLock { SplitMix64(seed: $0.random.next()) })
-        return try UploadServer(.tus, options: options) { _ in
+        return try UploadServer(.tus, configuration: configuration) { _ in
             let (draw, size) = draws.withLock { ($0.next() % 100, Int64($0.next() % 1_000_000)) }
             return switch draw {
             case 0..<10: .cut(afterBodyBytes: size, losing: size / 10)
@@ -66,7 +67,7 @@ final class FaultyUploads: Sendable {
     func restart(after pause: Duration) async throws {
         let isDuringUpload = stop()
         try? await Task.sleep(for: pause)
-        let next = try FaultyUploads.start(options, state)
+        let next = try FaultyUploads.start(configuration, state)
         state.withLock { state in
             state.server = next
             state.restarts.count += 1
@@ -93,11 +94,11 @@ final class FaultyUploads: Sendable {
         stop()
         let expected = Dictionary(uniqueKeysWithValues: uploads.map { ($0.number, $0) })
         let bytes = state.withLock { $0.bytes }
-        var options = options
-        options.address = .loopback
-        options.namespace = nil
+        var configuration = configuration
+        configuration.address = .loopback
+        configuration.namespace = nil
         var result: [Int: Outcome] = [:]
-        for (index, upload) in try UploadServer(.tus, options: options).uploads.enumerated() {
+        for (index, upload) in try UploadServer(.tus, configuration: configuration).uploads.enumerated() {
             let field = upload.fields.first { $0.name.lowercased() == "upload-metadata" }?.value.split(separator: " ").last
             guard let data = field.flatMap({ Data(base64Encoded: String($0)) }),
                 let number = Int(String(decoding: data, as: UTF8.self)),

@@ -101,7 +101,7 @@ struct Verdicts {
         let seconds = row.outcome.seconds.map { String(format: "%.3f", $0) } ?? "-"
         print(Self.line([row.fault.name, row.fault.expected.description, row.outcome.verdict, seconds] + row.others))
         if !row.outcome.explanation.isEmpty { print("    why: \(row.outcome.explanation)") }
-        if let problem = fault(in: row) { print("    WRONG: \(problem)") }
+        if let problem = fault(in: row) { print("    WRONG: \(row.fault.name): \(problem)") }
         fflush(nil)
     }
 

@@ -20,7 +20,7 @@ import Testing
 
     private func line(_ evidence: DiagnosisEvidence) -> String {
         let diagnosis = Diagnosis(evidence)
-        return diagnosis.state.rawValue
+        return diagnosis.status.rawValue
             + (diagnosis.cause.map { " \($0.layer.rawValue)/\($0.code.rawValue): \($0.detail)" } ?? "")
     }
 
@@ -162,13 +162,13 @@ import Testing
 
     // MARK: Addresses of a name
 
-    private func named(_ results: (String, ServerState, Cause?)...) -> DiagnosisEvidence {
+    private func named(_ results: (String, StatusName, Cause?)...) -> DiagnosisEvidence {
         var evidence = Place.named(.up, lookup: Place.lookup("192.0.2.9"))
         evidence.addresses = results.map { text, state, cause in
             let address = Place.address(text)
             let update = evidence.update.map {
                 ServerUpdate(
-                    endpoint: $0.endpoint, state: state, cause: cause, since: $0.moment, address: address, interface: nil,
+                    endpoint: $0.endpoint, statusName: state, cause: cause, since: $0.moment, address: address, interface: nil,
                     roundTrip: nil, isInitial: false, moment: $0.moment)
             }
             return AddressResult(address, update: state == .unknown ? nil : update)

@@ -24,7 +24,7 @@ import Testing
 
     @Test(arguments: faults) func `the layers and the conclusion of a fault`(fault: Fault) {
         let diagnosis = Diagnosis(fault.evidence)
-        expectEqual(diagnosis.steps.map(\.layer), Diagnosis.layers)
+        expectEqual(diagnosis.steps.map(\.layer), (fault.evidence.endpoint?.scheme ?? .tcp).kind.layers)
         expectEqual(diagnosis.steps.map { Self.mark($0.finding) }.joined(), fault.marks)
         expectEqual(diagnosis.sentence, fault.sentence)
         for step in diagnosis.steps where step.finding == .fails { #expect(!step.evidence.isEmpty || step.layer == .dns) }
@@ -90,7 +90,7 @@ import Testing
             AddressResult(Place.address("192.0.2.10"), update: failing),
         ]
         func expectFactsOfBadCertificate(_ diagnosis: Diagnosis) throws {
-            #expect(diagnosis.state == .degraded && diagnosis.cause?.evidence["subject"] == .text("CN=2"))
+            #expect(diagnosis.status == .degraded && diagnosis.cause?.evidence["subject"] == .text("CN=2"))
             let step = try #require(diagnosis.steps.first { $0.layer == .tls })
             #expect(step.evidence["subject"] == .text("CN=2") && step.evidence["sha256"] == .text("2"))
             #expect(step.finding == finding && step.detail.contains("192.0.2.10 presents a certificate"))
@@ -242,10 +242,10 @@ import Testing
             "192.0.2.9:443 is unreachable: the fault (local/file-limit)"),
         Fault(
             "one failure that nothing confirms", Place.target(.unknown, Place.cause(.tcp, .refused)), "++++-++x--",
-            "the state of 192.0.2.9:443 is not confirmed; the last probe: the fault (tcp/refused)"),
+            "the status of 192.0.2.9:443 is not confirmed; the last probe: the fault (tcp/refused)"),
         Fault(
             "no probe has ended", Place.target(.unknown, isProbed: false), "++++-???--",
-            "the state of 192.0.2.9:443 is not known: no probe has ended"),
+            "the status of 192.0.2.9:443 is not known: no probe has ended"),
         Fault(
             "a satisfied path", DiagnosisEvidence(path: Place.path, inspection: Place.onLink(to: "10.0.0.1")), "++++?-----",
             "the path is satisfied: IPv4 is routed over eth0 via 10.0.0.1"),
@@ -359,21 +359,21 @@ enum Place {
     }
 
     static func target(
-        _ state: ServerState, _ cause: Cause? = nil, inspection: RouteInspection = routed(), isProbed: Bool = true,
+        _ state: StatusName, _ cause: Cause? = nil, inspection: RouteInspection = routed(), isProbed: Bool = true,
         hops: [Hop]? = nil
     ) -> DiagnosisEvidence {
         evidence("192.0.2.9:443", state, cause, address("192.0.2.9"), nil, inspection, isProbed: isProbed, hops)
     }
 
     static func named(
-        _ state: ServerState, _ cause: Cause? = nil, lookup: LookupAnswer? = nil, inspection: RouteInspection? = nil
+        _ state: StatusName, _ cause: Cause? = nil, lookup: LookupAnswer? = nil, inspection: RouteInspection? = nil
     ) -> DiagnosisEvidence {
         let found = lookup?.addresses.first
         return evidence("db.example:443", state, cause, found, lookup, inspection ?? (found == nil ? nil : routed()))
     }
 
     private static func evidence(
-        _ text: String, _ state: ServerState, _ cause: Cause?, _ address: IPAddress?, _ lookup: LookupAnswer?,
+        _ text: String, _ state: StatusName, _ cause: Cause?, _ address: IPAddress?, _ lookup: LookupAnswer?,
         _ inspection: RouteInspection?, isProbed: Bool = true, _ hops: [Hop]? = nil
     ) -> DiagnosisEvidence {
         guard let endpoint = try? Endpoint(text) else { preconditionFailure("'\(text)' is no endpoint") }
@@ -384,7 +384,7 @@ enum Place {
             resolution: lookup.map { _ in .milliseconds(3) }, lookup: lookup, connection: .milliseconds(7),
             cause: answers ? nil : cause, moment: now)
         let update = ServerUpdate(
-            endpoint: endpoint, state: state, cause: state == .unknown ? nil : cause, since: now, address: address,
+            endpoint: endpoint, statusName: state, cause: state == .unknown ? nil : cause, since: now, address: address,
             interface: nil,
             roundTrip: answers ? .milliseconds(5) : nil, isInitial: false, moment: now)
         return DiagnosisEvidence(

@@ -8,7 +8,7 @@ import Testing
 @Suite struct DeliveryTests {
     private struct Number: Coalescing {
         var value: Int
-        func following(_ earlier: Number) -> Number { self }
+        func merged(after earlier: Number) -> Number { self }
         func asInitial() -> Number { self }
     }
 

@@ -162,6 +162,18 @@ import Testing
             try cause([Net.eth0, Net.eth1.unplugged], [Net.address, address], answer: picked), .link, .noCarrier, naming: "eth1")
     }
 
+    @Test(
+        arguments: [
+            ([], .missing), ([[]], nil), ([.tentative], .tentative), ([[.tentative, .optimistic]], nil),
+            ([[.tentative, .duplicate]], .duplicate), ([.tentative, []], nil), ([.deprecated], nil),
+        ] as [([Address.Flags], AddressFault?)])
+    func `an address can be a source if one of its entries is usable`(flags: [Address.Flags], fault: AddressFault?) {
+        let entries = flags.enumerated().map { index, flags in
+            Address(interface: UInt32(index + 2), prefix: IPPrefix(Net.source6, length: 64), flags: flags)
+        }
+        expectEqual(sourceFault(of: entries), fault)
+    }
+
     @Test func `after the default route is removed the cause is no route`() {
         var bench = PathBench.online()
         bench.routes = [:]

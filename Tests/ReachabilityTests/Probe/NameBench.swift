@@ -28,8 +28,8 @@ struct NameBench {
     init() throws { namespace = try ProbeNamespace() }
 
     /// Starts a name server of the namespace.
-    func serve(_ behavior: NameServer.Behavior, at address: String = "127.0.0.1") throws -> NameServer {
-        let server = try NameServer(behavior, in: namespace.path, address: address)
+    func serve(_ behavior: NameServer.Behavior, at address: String = "127.0.0.1", port: UInt16 = 53) throws -> NameServer {
+        let server = try NameServer(behavior, in: namespace.path, address: address, port: port)
         servers.withLock { $0.append(server) }
         return server
     }
@@ -111,9 +111,11 @@ struct NameBench {
 
     /// Resolves one name.
     func ask(
-        _ name: String = "server.example", _ families: Set<IPAddress.Family> = [.v4, .v6], deadline: Int64 = 3_000
+        _ name: String = "server.example", _ families: Set<IPAddress.Family> = [.v4, .v6], by resolver: NameServerAddress? = nil,
+        deadline: Int64 = 3_000
     ) throws -> (answer: LookupAnswer, milliseconds: Int64) {
-        let outcome = try run([LookupRequest(id: 1, name: name, families: families)], deadline: deadline)
+        let request = LookupRequest(id: 1, name: name, families: families, resolver: resolver.map { Boxed($0) })
+        let outcome = try run([request], deadline: deadline)
         guard let answer = outcome.answers[1], let time = outcome.milliseconds[1] else {
             throw ProbeNamespace.Failure(description: "no answer")
         }
@@ -146,11 +148,11 @@ struct NameBench {
     }
 
     /// The cause of a failed lookup, as `LAYER/CODE`, with the values of some evidence.
-    func cause(_ answer: LookupAnswer, _ keys: String...) -> String {
+    func cause(_ answer: LookupAnswer, by resolver: NameServerAddress? = nil, _ keys: String...) -> String {
         var host = Transcript.Host()
         host.hasResolver = !nameservers.isEmpty
         let cause = CauseOfLookup.cause(
-            answer, name: "server.example", elapsed: answer.elapsedNanoseconds, in: host.localState)
+            answer, name: "server.example", by: resolver, elapsed: answer.elapsedNanoseconds, in: host.localState)
         let evidence = keys.map { key in
             switch cause.evidence[key] {
             case .text(let text): "\(key)=\(text)"

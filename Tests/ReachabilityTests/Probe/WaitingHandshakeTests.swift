@@ -62,7 +62,7 @@ import Testing
             let endpoint = try Endpoint("tls://127.0.0.1:\(port)")
             var attempt = ProbeAttempt(
                 id: id, address: IPAddress(v4: 0x7f00_0001), port: port, latestStart: deadline - 30_000_000_000,
-                plan: LevelPlan(endpoint, ProbeSettings()), deadline: deadline)
+                plan: probePlan(endpoint, ProbeSettings()), deadline: deadline)
             attempt.hasHandshakePlace = hasPlace
             if let result = prober.start(attempt, on: loop, now: .read()) { ended.append(result) }
         }

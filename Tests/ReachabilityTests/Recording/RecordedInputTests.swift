@@ -19,6 +19,14 @@ import Testing
             .overrun,
             .dump(RawMessage.done(7).bytes), .dumpFailed(errno: 105), .routeReply(RouteQuery(Net.anywhere), []),
             .routeReply(RouteQuery(Net.anywhere6, interface: .max), [1, 2, 3]),
+            .routeReply(
+                RouteQuery(Net.anywhere, port: 1, selector: RouteSelector(source: Net.gateway, mark: .max), showsAll: true), [4]),
+            .routeReply(RouteQuery(Net.anywhere6, selector: RouteSelector(mark: 7)), []),
+            .hostReply(
+                HostQuery(
+                    Neighbor.Key(interface: 9, address: Net.gateway), isBound: false,
+                    selector: RouteSelector(source: Net.gateway)), HostReply(.silent)),
+            .lookup(LookupAnswer(id: 6, answeredBy: .dns, server: NameServerAddress(Net.gateway, port: 5353))),
             .routeReply(RouteQuery(Net.anywhere, port: .max), [4]), .routeReply(RouteQuery(Net.anywhere, showsAll: true), [4]),
             .neighborReply(Neighbor.Key(interface: 9, address: Net.gateway), [4]), .evidence(3, InterfaceEvidence()),
             .evidence(
@@ -77,7 +85,13 @@ import Testing
             inputs += [
                 .targetAdded(TargetID(0), endpoint, ProbeSettings()), .targetAdded(TargetID(1), endpoint, scheduled),
             ]
+            inputs.append(.targetAdded(TargetID(2), endpoint.with(.dialogue), ProbeSettings()))
+            var sourced = ProbeSettings()
+            (sourced.sourceAddress, sourced.mark) = (Net.source6, .max)
+            sourced.resolver = NameServerAddress(Net.linkLocal6, port: 5353, zone: "eth0")
+            inputs.append(.targetAdded(TargetID(3), endpoint, sourced))
             inputs.append(.passiveReport(PassiveReport(endpoint, .failure)))
+            inputs.append(.heartbeat(TargetID(3), HeartbeatReport(.failed(code: 1), text: "full", time: 5)))
             inputs.append(.passiveReport(PassiveReport(endpoint, .success(address: nil, roundTrip: nil))))
             inputs.append(.passiveReport(PassiveReport(endpoint, .success(address: Net.source6, roundTrip: .microseconds(7)))))
         }
@@ -186,9 +200,10 @@ import Testing
                 case .passiveReport: 20
                 case .searchReply: 21
                 case .targetReplaced: 22
+                case .heartbeat: 23
                 }
             })
-        expectEqual(kinds, Set(0...22))
+        expectEqual(kinds, Set(0...23))
     }
 
     @Test func `a datagram of random bytes is encoded and decodes to itself`() throws {

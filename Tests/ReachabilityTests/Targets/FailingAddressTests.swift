@@ -48,7 +48,7 @@ private let third = "192.0.2.3"
     }
 
     private func result(of attempt: ProbeAttempt, _ response: String) throws -> ProbeResult {
-        let run = LevelRun(try #require(attempt.plan?.value), deadline: attempt.deadline)
+        let run = try #require(attempt.plan?.stream?.makeRun(deadline: attempt.deadline))
         run.connected(0)
         Array(response.utf8).withUnsafeBytes { run.receive($0, now: 0) }
         run.inputEnded(0)
@@ -199,6 +199,6 @@ extension ProbeAttempt {
     fileprivate init(of id: UInt64, in target: Transcript) throws {
         self.init(
             id: id, address: IPAddress(v4: 0xc000_0203), port: 80,
-            plan: LevelPlan(target.machine.endpoint, target.machine.settings), deadline: 3_000_000_000)
+            plan: probePlan(target.machine.endpoint, target.machine.settings), deadline: 3_000_000_000)
     }
 }

@@ -20,7 +20,7 @@ private struct Site {
             interface: 2, gateway: IPAddress(v4: 0x0a00_0001), source: IPAddress(v4: 0x0a00_0002)))
     private(set) var now: Int64 = 0
     private(set) var starts: [TargetID: [Int64]] = [:]
-    private(set) var states: [TargetID: ServerState] = [:]
+    private(set) var states: [TargetID: StatusName] = [:]
     private(set) var paused: [TargetID: Bool] = [:]
     private(set) var routeQueries = 0
     private(set) var largestTurn = 0
@@ -134,7 +134,7 @@ private struct Site {
                 insert(attempt.id, due: due)
             case .cancel(let attempt): running[attempt] = nil
             case .emit(.server(let id, let update)):
-                states[id] = update.state
+                states[id] = update.statusName
                 paused[id] = update.isPaused
             default: break
             }

@@ -8,7 +8,7 @@ import Testing
 
     /// Writes the suspects as `path gateway 192.0.2.1`; with `?` if other targets must show the fault too.
     private func text(
-        _ layer: Cause.Layer, _ code: Cause.Code, _ evidence: [String: String] = [:], _ state: ServerState = .unreachable
+        _ layer: Cause.Layer, _ code: Cause.Code, _ evidence: [String: String] = [:], _ state: StatusName = .unreachable
     ) throws -> String {
         let suspects = IncidentSuspects(T.cause(layer, code, evidence), of: try Endpoint("b:2"), state)
         let all = suspects.shared + (suspects.shared.first?.isProved == true ? [] : [suspects.last])
@@ -75,7 +75,7 @@ import Testing
         ]
         for layer in Cause.Layer.allCases {
             for code in Cause.Code.allCases {
-                for state in ServerState.allCases {
+                for state in StatusName.allCases {
                     for evidence in [evidence, [:]] {
                         let suspects = IncidentSuspects(T.cause(layer, code, evidence), of: try Endpoint("b:2"), state)
                         let distances = suspects.shared.map(\.subject.distance)

@@ -39,7 +39,7 @@ struct IncidentTranscript {
     }
 
     mutating func fail(
-        _ number: Int, _ cause: Cause, _ state: ServerState? = nil, at address: String? = nil, flapping: Bool = false
+        _ number: Int, _ cause: Cause, _ state: StatusName? = nil, at address: String? = nil, flapping: Bool = false
     ) {
         let accusesServer = [.tcp, .tls, .http].contains(cause.layer)
         record(number, state ?? (accusesServer ? .down : .unreachable), cause, address, flapping)
@@ -64,12 +64,12 @@ struct IncidentTranscript {
     mutating func remove(_ number: Int) { book.remove(TargetID(number), at: Self.moment(now)) }
 
     private mutating func record(
-        _ number: Int, _ state: ServerState, _ cause: Cause?, _ address: String?, _ isFlapping: Bool, pending: Cause? = nil
+        _ number: Int, _ state: StatusName, _ cause: Cause?, _ address: String?, _ isFlapping: Bool, pending: Cause? = nil
     ) {
         guard let endpoint = try? Endpoint(texts[number] ?? "a\(number):1") else { return }
         let moment = Self.moment(now)
         let update = ServerUpdate(
-            endpoint: endpoint, state: state, cause: cause, pending: pending,
+            endpoint: endpoint, statusName: state, cause: cause, pending: pending,
             failingSince: failingSince.map { Self.moment($0) }, since: moment, address: address.flatMap { IPAddress($0) },
             interface: nil, roundTrip: nil, isFlapping: isFlapping, isInitial: false, moment: moment)
         book.record(TargetID(number), update, timing)

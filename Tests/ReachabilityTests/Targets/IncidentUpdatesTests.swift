@@ -33,7 +33,7 @@ import Testing
         expectEqual(text(await incidents.next()), "open 3 ×1")
         network.publish(incident(2, 7, isOver: true))
         expectEqual(text(await incidents.next()), "over 2 ×7")
-        network.end()
+        network.cancel()
         expectEqual(text(await incidents.next()), "end")
     }
 
@@ -62,7 +62,7 @@ import Testing
         // The incident of time 0 comes first; those that are over follow in the order of their ends.
         expectEqual(received.first, "open 0 ×9")
         var further = 0
-        network.end()
+        network.cancel()
         while await incidents.next() != nil { further += 1 }
         expectEqual(further, IncidentBatch.finishedLimit)
     }

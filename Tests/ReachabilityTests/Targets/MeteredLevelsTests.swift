@@ -14,7 +14,7 @@ private let hour: Int64 = 3_600 * second
     private func connect(_ id: UInt64, _ target: String = "https://192.0.2.1/") throws -> TargetMachine.Effect {
         .connect(
             ProbeAttempt(
-                id: id, address: IPAddress(v4: 0xc000_0201), port: 443, plan: LevelPlan(try Endpoint(target), ProbeSettings())))
+                id: id, address: IPAddress(v4: 0xc000_0201), port: 443, plan: probePlan(try Endpoint(target), ProbeSettings())))
     }
 
     private func ended(_ id: UInt64, sent: Int, received: Int) -> ProbeResult {
@@ -46,7 +46,7 @@ private let hour: Int64 = 3_600 * second
     ])
     func `the levels of an attempt are estimated by its scheme`(target: String, estimate: Int) throws {
         expectEqual(ProbeBytes.levels(try Endpoint(target).scheme), estimate)
-        expectEqual(LevelPlan(try Endpoint(target), ProbeSettings()).map { ProbeBytes.levels($0.scheme) } ?? 0, estimate)
+        expectEqual(probePlan(try Endpoint(target), ProbeSettings()).map { ProbeBytes.levels($0.plan.scheme) } ?? 0, estimate)
     }
 
     @Test func `the bytes of levels have the headers of their segments and acknowledgments`() {

@@ -19,7 +19,7 @@ import Testing
     private func update(_ cause: Cause?, _ address: String = "192.0.2.1") throws -> ServerUpdate {
         let moment = Moment(monotonicNanoseconds: 0, wallClockNanoseconds: 0)
         return ServerUpdate(
-            endpoint: try Endpoint("a:1"), state: cause == nil ? .up : cause == refused ? .down : .unreachable, cause: cause,
+            endpoint: try Endpoint("a:1"), statusName: cause == nil ? .up : cause == refused ? .down : .unreachable, cause: cause,
             since: moment,
             address: IPAddress(address), interface: nil, roundTrip: nil, isInitial: false, moment: moment)
     }

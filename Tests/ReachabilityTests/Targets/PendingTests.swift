@@ -47,7 +47,7 @@ import Testing
         expectEqual(target.due, 20_000)
         expectEqual(target.probe(20_000, .connectionRefused), down)
         expectEqual(target.transcript.published?.failingSince, Transcript.moment(10_000))
-        expectEqual(target.transcript.published?.stateMoment, Transcript.moment(20_000))
+        expectEqual(target.transcript.published?.statusMoment, Transcript.moment(20_000))
     }
 
     @Test func `a success after the first failure is published, and the count begins anew`() throws {

@@ -36,7 +36,7 @@ import Testing
         _ response: String = page
     ) throws {
         _ = target.at(connected, .connected(attempt.id))
-        let run = LevelRun(try #require(attempt.plan?.value), deadline: attempt.deadline)
+        let run = try #require(attempt.plan?.stream?.makeRun(deadline: attempt.deadline))
         run.connected(connected * 1_000_000)
         let bytes = Array(response.utf8)
         bytes[..<10].withUnsafeBytes { run.receive($0, now: firstByte * 1_000_000) }
@@ -110,7 +110,7 @@ import Testing
         let report = try Self.report(target)
         #expect(report.responseTime == nil && Self.milliseconds(report.duration(of: .firstByte)) == 30)
         let update = try Self.update(target)
-        #expect(update.state == .down && update.responseTime == nil && update.roundTrip == nil)
+        #expect(update.statusName == .down && update.responseTime == nil && update.roundTrip == nil)
     }
 
     @Test func `a target whose median response time reaches the limit is degraded`() throws {
@@ -120,7 +120,7 @@ import Testing
         var target = try Transcript("http://\(Self.first)/", settings)
         _ = target.at(0, .begin)
         _ = target.at(0, .route(to: Self.first))
-        var states: [ServerState?] = []
+        var states: [StatusName?] = []
         var start: Int64 = 0
         for _ in 0..<4 {
             try Self.answer(&target, Self.attempt(target), connected: start + 5, firstByte: start + 300, end: start + 301)

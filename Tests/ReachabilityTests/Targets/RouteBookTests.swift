@@ -53,6 +53,30 @@ private struct Book {
         #expect(book.isKnown("198.51.100.7") && !book.isKnown("10.1.2.3"))
     }
 
+    @Test func `packets with a source address or a mark have an answer of their own, and share it`() {
+        var book = Book()
+        func query(_ address: String, mark: UInt32) -> RouteQuery {
+            RouteQuery(IPAddress(address) ?? IPAddress(v4: 0), port: 443, selector: RouteSelector(mark: mark))
+        }
+        book.add(1, "192.0.2.1")
+        for (number, mark) in [(2, 7), (3, 7), (4, 8)] as [(Int, UInt32)] {
+            book.book.move(TargetID(number), from: [], to: [query("192.0.2.\(number)", mark: mark)], in: book.snapshot)
+        }
+        expectEqual(book.book.groupCount, 3)
+        let route = RouteAnswer.route(ChosenRoute(interface: 3, source: IPAddress(v4: 0x0a00_0002)))
+        _ = book.book.receive(query("192.0.2.2", mark: 7), route, in: book.localState, at: 0)
+        _ = book.answer("192.0.2.1", over: 2)
+        expectEqual(book.book.answer(to: query("192.0.2.3", mark: 7), at: 0), route)
+        expectEqual(book.book.answer(to: query("192.0.2.4", mark: 8), at: 0), nil)
+        // After a change, only the targets of the packets whose answer has changed are notified.
+        book.apply([.routeAdded(Book.route("198.51.100.0", 24, over: 3))])
+        let refused = RouteAnswer.refused(errno: 101)
+        expectEqual(
+            book.book.receive(query("192.0.2.2", mark: 7), refused, in: book.localState, at: 1).targets,
+            [TargetID(2), TargetID(3)])
+        expectEqual(book.answer("192.0.2.1", over: 2), [])
+    }
+
     @Test func `an answer is used for one second`() {
         var book = Book()
         book.add(1, "192.0.2.1")

@@ -145,7 +145,7 @@ private let server = "192.0.2.1"
         _ = target.at(20_000, .route(to: server))
         _ = target.at(20_001, .failed(3, .connectionReset))
         expectEqual(target.published?.cause?.code, .reset)
-        expectEqual(target.published?.stateMoment, Transcript.moment(10_001))
+        expectEqual(target.published?.statusMoment, Transcript.moment(10_001))
     }
 
     @Test func `late, repeated and unknown answers change nothing of a target`() throws {

@@ -26,7 +26,7 @@ private struct Model {
     /// Whether the local state has changed since the routes were asked.
     private var hasUncheckedChange = false
     private(set) var complaints: [String] = []
-    private(set) var states: [ServerState: Int] = [:]
+    private(set) var states: [StatusName: Int] = [:]
 
     init(seed: UInt64) throws {
         dice = Dice(state: seed)
@@ -193,13 +193,13 @@ private struct Model {
             if report.succeeded { attemptsSinceSuccess = 0 }
         case .publish(let update):
             judge(update)
-            states[update.state, default: 0] += 1
+            states[update.statusName, default: 0] += 1
             published = update
         }
     }
 
     private func isEquivalent(_ one: ServerUpdate, _ other: ServerUpdate) -> Bool {
-        one.state == other.state && one.isFlapping == other.isFlapping && one.cause?.layer == other.cause?.layer
+        one.statusName == other.statusName && one.isFlapping == other.isFlapping && one.cause?.layer == other.cause?.layer
             && one.pending?.name == other.pending?.name
             && one.cause?.code == other.cause?.code && one.address == other.address
             && one.interface?.index == other.interface?.index && one.interface?.name == other.interface?.name
@@ -209,14 +209,15 @@ private struct Model {
     private mutating func judge(_ update: ServerUpdate) {
         expect(update.isInitial == (published == nil), "the first update is the initial one")
         if let published { expect(!isEquivalent(published, update), "an update says something new") }
-        expect(update.stateMoment <= update.moment, "a state does not begin in the future")
-        let isFailing = update.state == .down || update.state == .unreachable
+        expect(update.statusMoment <= update.moment, "a state does not begin in the future")
+        let isFailing = update.statusName == .down || update.statusName == .unreachable
         expect(update.pending == nil || !isFailing, "a failing target has no pending failure")
         expect((update.failingSince != nil) == (update.pending != nil || isFailing), "a failure has a beginning")
-        switch update.state {
+        switch update.statusName {
         case .unknown:
             expect(
-                update.cause == nil && published?.state ?? .unknown == .unknown || published?.cause?.isDeterminedHere == true,
+                update.cause == nil && published?.statusName ?? .unknown == .unknown
+                    || published?.cause?.isDeterminedHere == true,
                 "unknown follows nothing else")
         case .degraded: expect(update.cause != nil && update.roundTrip != nil, "degraded has a cause and a round trip")
         case .up:
@@ -225,8 +226,8 @@ private struct Model {
             let layers: [Cause.Layer] = [.tcp, .network, .dns]
             expect(update.cause.map { layers.contains($0.layer) } ?? false, "down is the server's fault, or that of its name")
             let isName = update.cause?.layer == .dns
-            expect(attemptsSinceSuccess > 0 || published?.state == .down || isName, "down rests on attempts")
-            expect(lastReport?.cause == update.cause || published?.state == .down, "down rests on the last probe")
+            expect(attemptsSinceSuccess > 0 || published?.statusName == .down || isName, "down rests on attempts")
+            expect(lastReport?.cause == update.cause || published?.statusName == .down, "down rests on the last probe")
         case .unreachable:
             let isAnswer = [Cause.Code.refused, .reset, .nameNotFound].contains { update.cause?.code == $0 }
             let isNobody = update.cause?.evidence["answered_by"] == nil && update.cause?.code == .nameNotFound

@@ -30,7 +30,7 @@ import Testing
         _ target: inout Transcript, to attempt: ProbeAttempt, _ response: String, at time: Int64
     ) throws -> [String] {
         expectEqual(target.at(time, .connected(attempt.id)), [])
-        let run = LevelRun(try #require(attempt.plan?.value), deadline: attempt.deadline)
+        let run = try #require(attempt.plan?.stream?.makeRun(deadline: attempt.deadline))
         run.connected(0)
         Array(response.utf8).withUnsafeBytes { run.receive($0, now: 0) }
         run.inputEnded(0)
@@ -195,10 +195,10 @@ import Testing
             _ = target.at(0, route(&target, to: Self.first))
             let first = try #require(Self.attempt(target.effects))
             expectEqual(target.at(0, .connected(first.id)), [])
-            let run = LevelRun(try #require(first.plan?.value), deadline: first.deadline)
+            let run = try #require(first.plan?.stream?.makeRun(deadline: first.deadline))
             run.connected(0)
             Array(redirect(to: "http://a.example:1/x").utf8).withUnsafeBytes { run.receive($0, now: 0) }
-            #expect(run.redirection?.endpoint.port == 1 && !run.hasEnded)
+            #expect(run.nextPort(after: 80) == 1 && !run.hasEnded)
             if isDeclared {
                 run.connectionFailed(SystemErrorNumber.connectionRefused.rawValue)
             } else {
@@ -240,11 +240,11 @@ import Testing
         _ = target.at(0, .found(3, Self.second))
         _ = target.at(0, route(&target, to: Self.second))
         let attempt = try #require(Self.attempt(target.effects))
-        let plan = try #require(attempt.plan?.value)
+        let plan = try #require(attempt.plan?.plan as? HTTPPlan)
         let request = try #require(plan.request)
         #expect(request.authorization == nil && request.hostField == "b.example")
         expectEqual(request.fields.map(\.name), ["X-Probe", "Accept-Language"])
-        #expect(plan.serverName == "b.example" && plan.usesTLS && attempt.port == 443)
+        #expect(plan.tls.serverName == "b.example" && plan.scheme.usesTLS && attempt.port == 443)
     }
 
     @Test func `a removed route ends the probe of the other host too`() throws {

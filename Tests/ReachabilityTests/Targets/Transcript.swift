@@ -41,6 +41,8 @@ struct Transcript {
         var names: [UInt32: String] = [1: "lo", 2: "eth0", 3: "wlan0", 4: "tun0"]
         var pathCause: Cause?
         var hasResolver = true
+        /// The addresses that cannot be the source of packets.
+        var sourceFaults: [IPAddress: AddressFault] = [:]
         /// The metered interfaces.
         var metered: Set<UInt32> = []
 
@@ -53,9 +55,10 @@ struct Transcript {
                     isExpensive: metered.contains(index),
                     level: levels[index] ?? .off, addresses: [])
             }
+            let sourceFaults = sourceFaults
             return LocalState(
                 interfaces: interfaces, path: NetworkPath(status: pathCause == nil ? .satisfied : .unsatisfied, cause: pathCause),
-                isOwn: { $0 == IPAddress(v4: 0x0a00_0002) }, hasResolver: hasResolver)
+                isOwn: { $0 == IPAddress(v4: 0x0a00_0002) }, hasResolver: hasResolver, sourceFault: { sourceFaults[$0] })
         }
     }
 
@@ -64,6 +67,7 @@ struct Transcript {
         var event = event
         if case .route(var query, let answer) = event, query.port == 0 {
             query.port = machine.endpoint.port
+            query.selector = machine.settings.selector
             event = .route(query, answer)
         }
         let wasDue = machine.deadline ?? .max <= milliseconds * 1_000_000
@@ -116,7 +120,7 @@ struct Transcript {
     private var lastLine: String?
 
     /// The status that was published last.
-    var state: ServerState? { published?.state }
+    var state: StatusName? { published?.statusName }
 
     private static func isSearch(_ effect: TargetMachine.Effect) -> Bool {
         if case .search = effect { true } else { false }
@@ -151,17 +155,20 @@ struct Transcript {
 
     private static func line(_ effect: TargetMachine.Effect) -> String? {
         switch effect {
-        case .resolve(let request): "resolve \(request.id) \(request.name)"
-        case .askRoute(let query): "route? \(query.destination)" + (query.interface == 0 ? "" : " over \(query.interface)")
+        case .resolve(let request):
+            "resolve \(request.id) \(request.name)" + (request.resolver.map { " by \($0.value)" } ?? "")
+        case .askRoute(let query):
+            "route? \(query.destination)" + (query.interface == 0 ? "" : " over \(query.interface)")
+                + (query.selector?.phrase ?? "")
         case .connect(let attempt):
             "connect \(attempt.id) \(attempt.address)" + (attempt.zone == 0 ? "" : "%\(attempt.zone)")
-                + (attempt.interface.map { " by \($0)" } ?? "")
+                + (attempt.interface.map { " by \($0)" } ?? "") + (attempt.selector?.phrase ?? "")
         case .cancel(let attempt): "cancel \(attempt)"
         case .askNeighbor(let key): "neighbor? \(key.address) on \(key.interface)"
         case .askHost, .search, .noteAlive, .note: nil
         case .readCounters(let interface): "counters? \(interface)"
         case .publish(let update):
-            "\(update.isInitial ? "initial " : "")\(update.state.rawValue)" + word(update.cause)
+            "\(update.isInitial ? "initial " : "")\(update.statusName.rawValue)" + word(update.cause)
                 + (update.pending.map { " pending" + word($0) } ?? "")
                 + (update.address.map { " \($0)" } ?? "") + (update.interface.map { " \($0.name)" } ?? "")
         case .report(let report): "report" + (report.cause == nil ? " ok" : word(report.cause))

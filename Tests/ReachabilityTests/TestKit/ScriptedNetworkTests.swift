@@ -107,7 +107,7 @@ import Testing
         let network = ScriptedNetwork(.satisfied(over: .wired()))
         var updates = network.monitor.updates.makeAsyncIterator()
         _ = await updates.next()
-        network.end()
+        network.cancel()
         await expectNil(updates.next())
     }
 

@@ -128,8 +128,8 @@ import Testing
             calls.withLock { $0.append(update.path.interface?.index ?? 0) }
         }
         queue.sync {}
-        network.end()
-        network.end()
+        network.cancel()
+        network.cancel()
         network.publish(Self.path("eth0", 2))
         try network.publish(.down(Cause(.tcp, .refused, detail: "refused")), of: "api.example.com:443")
         queue.sync {}

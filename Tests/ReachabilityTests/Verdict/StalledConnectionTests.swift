@@ -45,12 +45,15 @@ import Testing
 
     @Test func `data that nobody acknowledges have vanished on the way`() {
         expectEqual(fault(progress(unacknowledged: 1, again: 3, bytes: 1)), .noData)
-        expectEqual(fault(progress(unacknowledged: 1, again: 2, bytes: 1)), .noData)
+        // There is no time to send them a fourth time.
+        expectEqual(fault(progress(unacknowledged: 1, again: 2, bytes: 1, roundTrip: 200)), .noData)
+        expectEqual(fault(progress(unacknowledged: 1, again: 2, bytes: 1), timeout: 1_000), .noData)
         // This machine's packet filter refuses them.
         expectEqual(fault(progress(bytes: 1)), .noData)
         expectEqual(fault(progress(bytes: 1, sinceSent: 900)), .unknown)
         // Loss explains these as well.
         expectEqual(fault(progress(unacknowledged: 1, again: 1, bytes: 1)), .loss)
+        expectEqual(fault(progress(unacknowledged: 1, again: 2, bytes: 1)), .loss)
         expectEqual(fault(progress(unacknowledged: 1, again: 3, bytes: 1), handshake: 1), .loss)
         expectEqual(fault(progress(unacknowledged: 1, again: 3, bytes: 1), loss: 10), .loss)
         expectEqual(fault(progress(unacknowledged: 1, again: 3, bytes: 404)), .loss)
@@ -99,8 +102,9 @@ import Testing
     private func stall(
         _ attempt: ProbeAttempt, _ progress: ConnectionProgress, retransmissions: Int = 0, in target: inout Transcript
     ) throws -> [String] {
-        let run = LevelRun(try #require(attempt.plan?.value), deadline: attempt.deadline)
+        let run = try #require(attempt.plan?.stream?.makeRun(deadline: attempt.deadline))
         run.connected(0)
+        run.noteSent(404)
         run.deadlineReached(progress)
         var result = ProbeResult(id: attempt.id, retransmissions: retransmissions)
         result.levels = run.result
@@ -111,7 +115,7 @@ import Testing
         _ attempt: ProbeAttempt, small: Bool = false, roundTrip: Int64 = 5, processing: Int64 = 0, in target: inout Transcript,
         at time: Int64
     ) throws -> [String] {
-        let run = LevelRun(try #require(attempt.plan?.value), deadline: attempt.deadline)
+        let run = try #require(attempt.plan?.stream?.makeRun(deadline: attempt.deadline))
         run.connected(0)
         Array(Self.ok.utf8).withUnsafeBytes { run.receive($0, now: 0) }
         run.inputEnded(0)

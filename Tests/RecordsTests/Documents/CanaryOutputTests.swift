@@ -13,7 +13,7 @@ import Testing
         .http, .captivePortal, detail: "a login page of the network answers for canary.example: it redirects to portal.lan",
         evidence: ["location": .text("http://portal.lan/login"), "status": .number(302)])
 
-    private func canary(_ state: ServerState, _ cause: Cause? = nil) throws -> ServerUpdate {
+    private func canary(_ state: StatusName, _ cause: Cause? = nil) throws -> ServerUpdate {
         guard case .server(_, let update) = Samples.server(0, "http://canary.example/204", state, cause: cause) else {
             throw CocoaError(.featureUnsupported)
         }
@@ -73,7 +73,7 @@ import Testing
         try expectEqual(
             lines(canary(.unreachable, Samples.noCarrier)),
             ["x \(name) is unreachable: eth0 has no carrier (link/no-carrier)"])
-        try expectEqual(lines(canary(.unknown)), ["? the state of \(name) is not known: no probe has ended"])
+        try expectEqual(lines(canary(.unknown)), ["? the status of \(name) is not known: no probe has ended"])
         try expectEqual(lines(canary(.up), columns: 60).count, 2)
     }
 

@@ -21,7 +21,7 @@ import Testing
         try expectEqual(rule("loss,tls/certificate-expiring").verdict(.degraded, expiring), .doesNotHold)
         try expectEqual(rule("http/timeout,loss").verdict(.degraded, expiring), .holds)
         // The other results stay.
-        for state in [ServerState.up, .down, .unreachable, .unknown] {
+        for state in [StatusName.up, .down, .unreachable, .unknown] {
             try expectEqual(rule("loss", strict: true).verdict(state, nil), StatusDocument.Verdict(state))
         }
     }

@@ -199,6 +199,18 @@ import Testing
             ])
     }
 
+    @Test func `a job that runs says so`() throws {
+        var live = LiveLines(header: Samples.header, style: TextStyle(isColored: false, isUnicode: true))
+        _ = live.lines(Record(event: Samples.hello))
+        let lines = try [JobPhase.idle, .running].map { job in
+            let update = ServerUpdate(
+                endpoint: try Endpoint("heartbeat:backup"), statusName: .up, cause: nil, since: Samples.moment(2), address: nil,
+                interface: nil, roundTrip: nil, job: job, isInitial: false, moment: Samples.moment(2))
+            return live.lines(Record(event: .server(TargetID(0), update)))
+        }
+        expectEqual(lines, [["   +2.000s ✓ heartbeat:backup  up"], ["   +2.000s ✓ heartbeat:backup  up, running"]])
+    }
+
     @Test func `a terminal shows incidents of several targets`() {
         var live = LiveLines(header: Samples.header, style: TextStyle(isColored: false, isUnicode: true))
         _ = live.lines(Record(event: Samples.hello))

@@ -59,7 +59,7 @@ enum WhySamples {
     static let path = DiagnosisEvidence(path: Samples.satisfied)
     static let unsatisfied = DiagnosisEvidence(path: Samples.unsatisfied)
 
-    private static func evidence(_ state: ServerState, _ cause: Cause?, hops: [Hop]? = nil) -> DiagnosisEvidence {
+    private static func evidence(_ state: StatusName, _ cause: Cause?, hops: [Hop]? = nil) -> DiagnosisEvidence {
         let report = ProbeReport(
             endpoint: target, roundTrip: cause == nil ? .microseconds(1250) : nil, address: server,
             connection: cause == nil ? .microseconds(1300) : .seconds(3), cause: cause, moment: Samples.moment(1))
@@ -68,9 +68,10 @@ enum WhySamples {
             inspection: inspection, hops: hops)
     }
 
-    static func update(_ state: ServerState, _ cause: Cause?, _ address: IPAddress) -> ServerUpdate {
+    static func update(_ state: StatusName, _ cause: Cause?, _ address: IPAddress) -> ServerUpdate {
         ServerUpdate(
-            endpoint: target, state: state, cause: cause, since: Samples.moment(1), address: address, interface: Samples.eth0,
+            endpoint: target, statusName: state, cause: cause, since: Samples.moment(1), address: address,
+            interface: Samples.eth0,
             roundTrip: cause == nil ? .microseconds(1250) : nil, isInitial: false, moment: Samples.moment(1))
     }
 }
@@ -199,7 +200,7 @@ enum WhySamples {
         let value = try #require(
             try JSONSerialization.jsonObject(with: Data(document.encode())) as? [String: Any])
         let layers = try #require(value["layers"] as? [[String: Any]])
-        expectEqual(layers.map { $0["layer"] as? String ?? "" }, Diagnosis.layers.map(\.rawValue))
+        expectEqual(layers.map { $0["layer"] as? String ?? "" }, Endpoint.Scheme.tcp.kind.layers.map(\.rawValue))
         expectEqual(layers.map { $0["ok"] as? Bool }, [true, true, true, true, nil, true, nil, false, nil, nil])
         #expect(layers[7]["ms"] as? Int == 3000 && layers[0]["ms"] is NSNull && value["canary"] is NSNull)
         expectEqual((value["cause"] as? [String: Any])?["code"] as? String, "timeout")

@@ -47,7 +47,7 @@ import Testing
             + #""status":"up","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":1.25,"response_ms":1.3,"#
             + #""phases_ms":{"dns":null,"connect":1.3,"tls":null,"first_byte":null,"transfer":null},"#
             + #""certificate_days_left":null,"address":"192.0.2.9","family":4,"#
-            + #""interface":"eth0","interface_type":"wired","id":null,"name":null,"group":null,"labels":null,"pending":false,"flapping":false,"paused":false,"initial":false}"#
+            + #""interface":"eth0","interface_type":"wired","id":null,"name":null,"group":null,"labels":null,"phase":null,"pending":false,"flapping":false,"paused":false,"initial":false}"#
         expectEqual(Samples.text(Samples.server()), expected)
     }
 
@@ -64,7 +64,7 @@ import Testing
             + #""status":"unknown","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":null,"response_ms":null,"#
             + #""phases_ms":{"dns":null,"connect":null,"tls":null,"first_byte":null,"transfer":null},"#
             + #""certificate_days_left":null,"address":null,"family":null,"#
-            + #""interface":null,"interface_type":null,"id":null,"name":null,"group":null,"labels":null,"pending":false,"flapping":false,"paused":false,"initial":true}"#
+            + #""interface":null,"interface_type":null,"id":null,"name":null,"group":null,"labels":null,"phase":null,"pending":false,"flapping":false,"paused":false,"initial":true}"#
         expectEqual(Samples.text(Samples.server(0, "192.0.2.9:22", .unknown, initial: true)), expected)
     }
 
@@ -74,7 +74,7 @@ import Testing
             + #""ok":false,"rtt_ms":null,"response_ms":null,"address":"192.0.2.9","phases_ms":{"dns":null,"connect":1.3,"tls":null,"#
             + #""first_byte":null,"transfer":null},"certificate_days_left":null,"#
             + #""cause":{"layer":"tcp","code":"refused","detail":"192.0.2.9 refuses port 22","#
-            + #""evidence":{"errno":"ECONNREFUSED"}},"id":null,"name":null,"group":null,"labels":null}"#
+            + #""evidence":{"errno":"ECONNREFUSED"}},"id":null,"name":null,"group":null,"labels":null,"phase":null}"#
         expectEqual(Samples.text(Samples.probe(failed: true)), expected)
     }
 
@@ -132,12 +132,12 @@ import Testing
             "interface",
             "interface_type", "id", "name",
             "group",
-            "labels", "pending", "flapping", "paused", "initial",
+            "labels", "phase", "pending", "flapping", "paused", "initial",
         ],
         .probe: [
             "target", "ok", "rtt_ms", "response_ms", "address", "phases_ms", "certificate_days_left", "cause", "id", "name",
             "group",
-            "labels",
+            "labels", "phase",
         ],
         .incident: [
             "incident", "kind", "state", "into", "from", "to", "scope", "subject", "cause", "target_count", "targets",
@@ -187,8 +187,8 @@ import Testing
         func text(_ event: MonitorEvent) -> String {
             String(decoding: Samples.encoder.encode(Record(event: event, identity: identity)), as: UTF8.self)
         }
-        #expect(text(Samples.server(1)).contains(#""interface_type":"wired",\#(keys),"pending":false,"flapping""#))
-        #expect(text(Samples.probe()).hasSuffix("\(keys)}"))
+        #expect(text(Samples.server(1)).contains(#""interface_type":"wired",\#(keys),"phase":null,"pending":false,"flapping""#))
+        #expect(text(Samples.probe()).hasSuffix(#"\#(keys),"phase":null}"#))
         #expect(text(Samples.incident(1)).hasSuffix(#""recorded":null,\#(keys)}"#))
     }
 

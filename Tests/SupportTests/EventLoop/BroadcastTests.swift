@@ -10,7 +10,7 @@ private struct Count: Coalescing, Equatable {
     var missed = 0
     var isFirst = false
 
-    func following(_ earlier: Count) -> Count {
+    func merged(after earlier: Count) -> Count {
         Count(value: value, missed: missed + earlier.missed + 1, isFirst: isFirst || earlier.isFirst)
     }
     func asInitial() -> Count { Count(value: value, isFirst: true) }

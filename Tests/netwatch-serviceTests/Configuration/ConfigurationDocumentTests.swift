@@ -1,5 +1,6 @@
 import Expectations
 import Foundation
+import Reachability
 import Testing
 
 @testable import netwatch_service
@@ -31,6 +32,15 @@ import Testing
         let restarts = Configuration.entries.filter(\.needsRestart).map { "`\($0.name)`" }
         let names = "\(restarts.dropLast().joined(separator: ", ")) and \(restarts.last ?? "")"
         #expect(lines.joined(separator: " ").contains("New values of \(names) need a restart"), "\(names)")
+    }
+
+    @Test func `docs/command-line.md has a row for the form of each scheme`() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "../../../docs/command-line.md")
+        let rows = try String(contentsOf: file, encoding: .utf8).components(separatedBy: "\n")
+        for form in Endpoint.Scheme.allCases.map(\.form) {
+            let text = form.text.split(separator: ", ").map { "`\($0)`" }.joined(separator: ", ")
+            #expect(rows.contains { $0.hasPrefix("| \(text)") }, "\(text)")
+        }
     }
 
     /// The rows of the table with a heading.

@@ -177,6 +177,27 @@ import Testing
         expectEqual(targets.map(\.closeAfter), [.seconds(5), .seconds(120), .zero])
     }
 
+    @Test func `the packets and the name server of a target replace those of its class, and none removes them`() throws {
+        let targets = try YAML.configuration(
+            """
+            source_address: 192.0.2.2
+            mark: 0x10
+            resolver: 192.0.2.53
+            classes: {other: {source_address: "2001:db8::2", mark: 7, resolver: "[2001:db8::53]:5353"}}
+            targets:
+              - a.example:1
+              - {target: b.example:1, class: other}
+              - {target: c.example:1, class: other, source_address: none, mark: 0, resolver: none}
+              - {target: "[2001:db8::9]:1", source_address: "2001:db8::3"}
+            """
+        ).targets.map(\.settings)
+        expectEqual(
+            targets.map { $0.sourceAddress.map { "\($0)" } }, ["192.0.2.2", "2001:db8::2", nil, "2001:db8::3"])
+        expectEqual(targets.map(\.mark), [16, 7, 0, 16])
+        expectEqual(
+            targets.map { $0.resolver.map { "\($0)" } }, ["192.0.2.53", "[2001:db8::53]:5353", nil, "192.0.2.53"])
+    }
+
     @Test func `files of a target are kept with their places`() throws {
         let target = try YAML.configuration(
             """
@@ -190,6 +211,34 @@ import Testing
         expectEqual(target.files.map(\.purpose), [.authorities, .revocationLists, .password(user: "probe")])
         expectEqual(target.files.map(\.path), ["ca.pem", "/etc/crl.pem", "secret"])
         expectEqual(target.files[0].origin, .file("f.yaml", line: 3, column: 19))
+    }
+
+    @Test func `expectations of a response, the proxy and the client certificate have keys`() throws {
+        let target = try YAML.configuration(
+            """
+            targets:
+              - target: https://a.example/
+                http: {proxy: "http://proxy.example:3128", no_proxy: .local, proxy_file: proxy.txt}
+                tls: {cert: client.pem, key: client.key}
+                expect:
+                  not_body: error
+                  not_headers: {Server: old}
+                  min_size: 10
+                  max_size: 20
+                  json: [{path: /status, equals: ok}, {path: /n, above: 2, below: 9}, {path: /id}]
+            """
+        ).targets[0]
+        expectEqual(target.files.map(\.purpose), [.certificate, .privateKey, .proxyCredentials])
+        var http = HTTPProbeSettings()
+        try http.setProxy("http://proxy.example:3128", except: ".local")
+        try http.expectBody("error", mustMatch: false)
+        try http.expectField("Server", "old", mustMatch: false)
+        http.bodySizes = 10...20
+        try http.expectJSON("/status", .equals("ok"))
+        try http.expectJSON("/n", .above(2))
+        try http.expectJSON("/n", .below(9))
+        try http.expectJSON("/id", .exists(true))
+        expectEqual(target.settings.http, http)
     }
 
     @Test(arguments: [
@@ -206,7 +255,7 @@ import Testing
             "open_after: 20",
             "f.yaml:1:13: open_after '20': the unit is missing; write a whole number with ms, s, m or h, as in 250ms, 3s, 2m or 1h"
         ),
-        ("fail_after: 0", "f.yaml:1:13: fail_after '0': write a whole number from 1 to 1000"),
+        ("fail_after: 0", "f.yaml:1:13: fail_after '0': write a whole number from 1 to 1000000"),
         (
             "listen: 0.0.0.0:9130",
             "f.yaml:1:9: listen '0.0.0.0:9130': not a loopback address; others are not supported, because the page has no login"
@@ -294,6 +343,47 @@ import Testing
         ("{target: \"a:1\", group: wep}", "the group 'wep' is not in 'groups'; the nearest is 'web'"),
         ("{target: \"a:1\", http: {method: GET}}", "'http' has no effect on a target of tcp; write http:// or https://"),
         ("{target: \"a:1\", tls: {insecure: true}}", "'tls' has no effect on a target of tcp; write tls:// or https://"),
+        ("{target: \"a:1\", ping: {count: 3}}", "'ping' has no effect on a target of tcp; write ping://"),
+        ("{target: \"ping://a\", ping: {count: 101}}", "1 to 100"),
+        ("{target: \"ping://a\", ping: {spacing: 11s}}", "the shortest is 1ms, the longest 10s"),
+        ("{target: \"ping://a\", ping: {cuont: 3}}", "unknown key 'cuont' of 'ping'; the nearest is 'count'"),
+        ("{target: \"http://a\", expect: {json: [{equals: 1}]}}", "expect.json: a value needs 'path'"),
+        (
+            "{target: \"http://a\", expect: {json: [{path: a, equals: 1}]}}",
+            "'a' is no JSON pointer; write it as in /checks/0/status"
+        ),
+        ("{target: \"http://a\", expect: {json: [{path: /a, above: x}]}}", "above: write a number"),
+        ("{target: \"http://a\", expect: {min_size: 3, max_size: 2}}", "'expect.min_size' is above 'expect.max_size'"),
+        ("{target: \"http://a\", expect: {max_size: -1}}", "0 to 1000000000"),
+        ("{target: \"http://a\", http: {proxy: \"http://u:p@b\"}}", "write the credentials in the file of 'http.proxy_file'"),
+        ("{target: \"http://a\", http: {no_proxy: b}}", "'http.no_proxy' needs 'http.proxy'"),
+        ("{target: \"https://a\", tls: {key: b}}", "'tls.key' needs 'tls.cert'"),
+        ("{target: \"a:1\", source_address: eth0}", "not the address of a host; write one such as 192.0.2.2, or none"),
+        ("{target: \"a:1\", mark: 4294967296}", "write a number from 0 to 0xffffffff"),
+        ("{target: \"a:1\", resolver: dns.example}", "not the address of a name server"),
+        (
+            "{target: \"[::1]:1\", source_address: 192.0.2.2}",
+            "the target '[::1]:1' has an IPv6 address, and its source address 192.0.2.2 is an IPv4 address"
+        ),
+        (
+            "{target: \"a:1\", family: 6, source_address: 192.0.2.2}",
+            "the target 'a:1' is probed over IPv6 alone, and its source address 192.0.2.2 is an IPv4 address"
+        ),
+        ("{target: \"dialogue://a:1\"}", "the target 'dialogue://a:1' needs a dialogue: dialogue.preset or dialogue.steps"),
+        (
+            "{target: \"a:1\", dialogue: smtpx}",
+            "'smtpx' is not known; write smtp, imap, pop3, ftp, ldap, postgres, mysql, xmpp, ssh, redis"
+        ),
+        ("{target: \"a:1\", dialogue: [{expects: x}]}", "unknown key 'expects' of 'dialogue.steps'; the nearest is 'expect'"),
+        ("{target: \"a:1\", dialogue: [{expect: (}]}", "dialogue.steps: missing ): ("),
+        ("{target: \"a:1\", dialogue: []}", "the target needs a dialogue: dialogue.preset or dialogue.steps"),
+        ("{target: \"a:1\", dialogue: [{}]}", "dialogue.steps: a step is empty; write expect, send or starttls"),
+        ("{target: \"a:1\", dialogue: [{expect: }]}", "'dialogue.steps.expect' has no value; write quotes around a text"),
+        ("{target: \"a:1\", dialogue: {preset: smtp, steps: [{send: x}]}}", "a dialogue has a preset or steps, and not both"),
+        ("{target: \"a:1\", dialogue: [{starttls: maybe}]}", "starttls 'maybe': write true or false"),
+        ("{target: \"a:1\", dialogue: {steps: [{starttls: true}, {starttls: true}]}}", "dialogue.steps: TLS has begun already"),
+        ("{target: \"tls://a:1\", dialogue: smtp}", "'dialogue' has no effect on a target of tls; write tcp:// or dialogue://"),
+        ("{target: \"ping://a\", http: {method: GET}}", "'http' has no effect on a target of ping; write http:// or https://"),
         ("{target: \"192.0.2.1:1\", family: 6}", "the target is an IPv4 address"),
         ("{target: \"a:1\", family: 5}", "family '5': write 4 or 6"),
         ("{target: \"a:1\", id: \"../x\"}", "id '../x': write 1 to 64 letters, digits, '-', '_' or '.', and not '.' first"),
@@ -318,6 +408,32 @@ import Testing
         let problem = try #require(problems.first)
         #expect(problem.hasPrefix("f.yaml:4:"), "\(problem)")
         #expect(problem.contains(reason), "\(problem)")
+    }
+
+    @Test func `a target with a dialogue keeps its text, and may have the trust of TLS`() throws {
+        let configuration = try YAML.configuration(
+            """
+            targets:
+              - {target: "mail:25", dialogue: smtp, tls: {server_name: mx.example}}
+              - {target: "irc:6667", dialogue: [{expect: "^PING", send: "PONG"}, {starttls: true}]}
+              - {target: "dialogue://db:5432", dialogue: {preset: postgres}}
+            """)
+        expectEqual(configuration.targets.map(\.key), ["mail:25", "irc:6667", "dialogue://db:5432"])
+        #expect(configuration.targets.allSatisfy { $0.endpoint.scheme == .dialogue && !$0.settings.dialogue.isEmpty })
+        var steps = DialogueSettings()
+        try steps.expect("^PING")
+        try steps.send("PONG")
+        try steps.startTLS()
+        expectEqual(configuration.targets[1].settings.dialogue, steps)
+        expectEqual(configuration.targets[0].settings.tls.serverName, "mx.example")
+    }
+
+    @Test func `a ping target has the settings of its keys`() throws {
+        let configuration = try YAML.configuration(
+            "targets: [{target: \"ping://a\", ping: {count: 5, spacing: 50ms, size: 1400, ttl: 3, dont_fragment: true}}]")
+        let ping = try #require(configuration.targets.first).settings.ping
+        #expect(ping.count == 5 && ping.spacing == .milliseconds(50) && ping.size == 1400)
+        #expect(ping.hopLimit == 3 && ping.forbidsFragments)
     }
 
     @Test func `targets with the same key are an error that names both places`() {

@@ -215,6 +215,72 @@ import Testing
         expectEqual(loaded.settings.map(\.http.authorization), [.bearer("first"), .basic(user: "u", password: "open sesame")])
     }
 
+    @Test func `the credentials of a proxy are the first line of a file`() throws {
+        try write("system/proxy.txt", "probe:a:b\n")
+        let configuration = "targets: [{target: \"http://a\", http: {proxy: \"http://p:1\", proxy_file: proxy.txt}}]"
+        try write("system/netwatch.yaml", configuration)
+        let loaded = sources().load()
+        expectEqual(loaded.problems, [])
+        var http = HTTPProbeSettings()
+        try http.setProxy("http://probe:a%3Ab@p:1")
+        expectEqual(loaded.settings.map(\.http), [http])
+        try write("system/proxy.txt", "probe\n")
+        expectEqual(sources().load().problems.first?.reason.contains("its first line is not USER:PASSWORD"), true)
+    }
+
+    @Test func `a job has its schedule, the rules of its time zone, and the digest of its token`() throws {
+        let token = String(repeating: "ab", count: 32)
+        try write("system/token", "\(token)\n")
+        try write(
+            "system/netwatch.yaml",
+            """
+            time_zone: UTC
+            targets:
+              - {target: "heartbeat:a", heartbeat: {cron: "0 3 * * *", time_zone: Europe/Berlin, grace: 1m, token_file: token}}
+              - {target: "heartbeat:b", heartbeat: {every: 24h, max_duration: 2h, token_file: token}}
+              - {target: "heartbeat:c", heartbeat: {cron: "@daily", token_file: token}}
+            """)
+        let loaded = sources().load()
+        expectEqual(loaded.problems, [])
+        let jobs = loaded.settings.map(\.heartbeat)
+        #expect(jobs.allSatisfy { $0.tokenDigest == HeartbeatDesk.digest(of: token) })
+        #expect(jobs[0].cron?.text == "0 3 * * *" && jobs[0].grace == .seconds(60))
+        expectEqual(jobs.map { $0.zoneRules.offset(at: 1_785_672_000) }, [7_200, 0, 0])
+        #expect(jobs[1].every == .seconds(86_400) && jobs[1].maxDuration == .seconds(7_200) && jobs[1].cron == nil)
+    }
+
+    @Test(arguments: [
+        ("every: 1h", "the target 'heartbeat:a' needs heartbeat.token_file"),
+        ("token_file: token", "the target 'heartbeat:a' needs heartbeat.every or heartbeat.cron"),
+        (
+            "every: 1h, cron: '@daily', token_file: token",
+            "the target 'heartbeat:a' has both heartbeat.every and heartbeat.cron; write one"
+        ),
+        (
+            "every: 1h, time_zone: UTC, token_file: token",
+            "the target 'heartbeat:a' has heartbeat.time_zone without heartbeat.cron"
+        ),
+        (
+            "cron: '0 3 * *', token_file: token",
+            "heartbeat.cron: '0 3 * *' has 4 fields; write five: minute, hour, day of the month, month, day of the week"
+        ),
+        (
+            "cron: '@daily', time_zone: ../../etc, token_file: token",
+            "heartbeat.time_zone: the time zone '../../etc' is not in /usr/share/zoneinfo"
+        ),
+        (
+            "every: 1h, token_file: short",
+            "its first line is not a token: write one by 'openssl rand -hex 32', of at least 22 letters and digits, and not of digits alone"
+        ),
+    ])
+    func `a job without a schedule or a token is an error`(keys: String, reason: String) throws {
+        try write("system/token", String(repeating: "ab", count: 32))
+        try write("system/short", "start")
+        try write("system/netwatch.yaml", "targets: [{target: 'heartbeat:a', heartbeat: {\(keys)}}]")
+        let reasons = sources().load().problems.map(\.reason)
+        #expect(reasons.count == 1 && reasons[0].hasSuffix(reason), "\(reasons)")
+    }
+
     @Test func `missing files of targets are errors at the places of their paths`() throws {
         let path = scratch.file("system/netwatch.yaml")
         try write(

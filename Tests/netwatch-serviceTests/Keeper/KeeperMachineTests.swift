@@ -108,7 +108,7 @@ import Testing
             configured: next.targets[1], monitor: TargetID(2), number: 9, bars: TargetBars(keeper.state.frame))
         keeper.state.change(to: next, difference, additions: [addition], replacements: [], at: Self.moment(250))
         expectEqual(keeper.state.targets.map(\.number), [8, 9])
-        expectEqual(keeper.state.targets[0].update.state, .up)
+        expectEqual(keeper.state.targets[0].update.statusName, .up)
         expectEqual(keeper.turn(250), ["record end 7 +0, begin 9 unknown +0"])
         // A late result of the removed target is ignored.
         let late = keeper.turn(500, results: [.init(target: 0, state: .up, roundTrip: 1, time: Self.start + 400)])
@@ -219,7 +219,7 @@ import Testing
                 case .withdraw(let time): "withdraw +\(time - start)"
                 case .publish(.incident(let incident), let isRecorded):
                     "publish incident \(incident.id) recorded: \(isRecorded.map { "\($0)" } ?? "nil")"
-                case .publish(.server(_, let update), _): "publish server \(update.endpoint.text) \(update.state.rawValue)"
+                case .publish(.server(_, let update), _): "publish server \(update.endpoint.text) \(update.statusName.rawValue)"
                 case .publish: "publish"
                 case .ended: "ended"
                 }
@@ -242,9 +242,10 @@ import Testing
         Moment(monotonicNanoseconds: milliseconds * 1_000_000, wallClockNanoseconds: (start + milliseconds) * 1_000_000)
     }
 
-    private static func update(_ text: String, _ state: ServerState, at milliseconds: Int64) throws -> ServerUpdate {
+    private static func update(_ text: String, _ state: StatusName, at milliseconds: Int64) throws -> ServerUpdate {
         ServerUpdate(
-            endpoint: try Endpoint(text), state: state, cause: nil, since: moment(milliseconds), address: nil, interface: nil,
+            endpoint: try Endpoint(text), statusName: state, cause: nil, since: moment(milliseconds), address: nil,
+            interface: nil,
             roundTrip: nil, isInitial: false, moment: moment(milliseconds))
     }
 

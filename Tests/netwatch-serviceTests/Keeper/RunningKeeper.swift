@@ -2,6 +2,8 @@ import Console
 import EventLoop
 import NetworkLab
 import Reachability
+import RecordSamples
+import Records
 
 @testable import netwatch_service
 
@@ -9,15 +11,16 @@ import Reachability
 final class RunningKeeper {
     let keeper: Keeper
     let session: MonitorSession
+    let boards = BoardSource()
     private let store: HistoryStore
     private let directory: ScratchDirectory
 
     init(
-        watchdogInterval: Duration? = nil, board: @escaping @Sendable (Board) -> Void = { _ in },
+        watchdogInterval: Duration? = nil,
         notify: @escaping @Sendable (ServiceManager.Notification) -> Void
     ) throws {
         directory = try ScratchDirectory()
-        let started = Clock.now
+        let started = Moment.now
         let now = ClockReading(started)
         let offset: TimeZoneOffset = { _ in 0 }
         store = try HistoryStore.open(
@@ -34,7 +37,9 @@ final class RunningKeeper {
             instance: "here",
             timeZone: "UTC", offset: offset, started: started, gap: nil,
             loaded: .init(configuration: Configuration(), settings: []))
-        keeper = try Keeper(parts, .init(records: { _ in }, board: board, notify: notify))
+        let outputs = Keeper.Outputs(
+            sink: { _ in }, events: EventFeed(), encoder: RecordEncoder(header: Samples.header), boards: boards, notify: notify)
+        keeper = try Keeper(parts, outputs)
     }
 
     func stop() {

@@ -5,7 +5,7 @@ import Testing
 @testable import netwatch_service
 
 @Suite struct BoardViewTests {
-    private static func target(_ key: String, _ state: ServerState = .up, group: String? = nil) -> BoardTarget {
+    private static func target(_ key: String, _ state: StatusName = .up, group: String? = nil) -> BoardTarget {
         let cause: Cause? = state == .up || state == .unknown ? nil : PageSamples.refused
         return PageSamples.target(
             key, group: group, PageSamples.update("192.0.2.9:\(1_000 + abs(key.hashValue % 1_000))", state, cause))

@@ -11,10 +11,10 @@ import Testing
     private typealias Change = TargetDetail.StateChange
 
     private static func update(
-        _ state: ServerState, _ cause: Cause?, since: Int64 = 0, moment: Int64? = nil, text: String = "db.example:5432"
+        _ state: StatusName, _ cause: Cause?, since: Int64 = 0, moment: Int64? = nil, text: String = "db.example:5432"
     ) -> ServerUpdate {
         ServerUpdate(
-            endpoint: PageSamples.endpoint(text), state: state, cause: cause, since: PageSamples.moment(now + since),
+            endpoint: PageSamples.endpoint(text), statusName: state, cause: cause, since: PageSamples.moment(now + since),
             address: nil,
             interface: nil, roundTrip: nil, isInitial: false, moment: PageSamples.moment(now + (moment ?? since)))
     }

@@ -260,7 +260,7 @@ extension PageSamples {
             board.targets[index] = BoardTarget(
                 key: "k\(index)", id: nil, title: "k\(index)",
                 group: target.group == nil ? nil : index == 0 ? hostileNames[0] : "g\(index)",
-                update: update(target.update.endpoint.text, target.update.state, cause), bars: target.bars)
+                update: update(target.update.endpoint.text, target.update.statusName, cause), bars: target.bars)
         }
         board.instance = "host"
         board.timeZone = "UTC"

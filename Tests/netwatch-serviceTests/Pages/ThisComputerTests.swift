@@ -65,8 +65,13 @@ import Testing
         let path = NetworkPath(
             status: .satisfied, interface: PageSamples.eth0, interfaceV4: PageSamples.eth0, interfaces: [PageSamples.eth0],
             nameServers: [IPAddress("192.0.2.53")].compactMap { $0 })
-        func resolver(_ updates: ServerUpdate...) -> ThisComputer.Facet {
-            ThisComputer(PageSamples.board(updates.map { PageSamples.target($0.endpoint.text, $0) }, path: path)).facets[3]
+        func resolver(_ updates: ServerUpdate..., isOwn: Bool = false) -> ThisComputer.Facet {
+            let targets = updates.map { update in
+                var target = PageSamples.target(update.endpoint.text, update)
+                target.hasOwnResolver = isOwn
+                return target
+            }
+            return ThisComputer(PageSamples.board(targets, path: path)).facets[3]
         }
         #expect(resolver().finding == .unproven && resolver().detail == "192.0.2.53 via eth0")
         let up = resolver(PageSamples.update("db.example:80"))
@@ -76,6 +81,9 @@ import Testing
         let failed = resolver(PageSamples.update("db.example:80", .unreachable, silent))
         #expect(
             failed.finding == .fails && failed.detail == "the last lookup failed: 192.0.2.53 via eth0" && failed.cause == silent)
+        // A name server of a target's own shows nothing about those of this computer.
+        expectEqual(resolver(PageSamples.update("db.example:80"), isOwn: true).finding, .unproven)
+        expectEqual(resolver(PageSamples.update("db.example:80", .unreachable, silent), isOwn: true).finding, .unproven)
         // An authority has answered.
         let missing = Cause(.dns, .nameNotFound, detail: "db.example does not exist")
         expectEqual(resolver(PageSamples.update("db.example:80", .down, missing)).finding, .unproven)
@@ -84,7 +92,7 @@ import Testing
     @Test func `the canary decides the Internet`() {
         var board = PageSamples.board()
         for (state, finding) in [
-            (ServerState.up, ThisComputer.Finding.works), (.degraded, .degraded), (.down, .fails), (.unreachable, .fails),
+            (StatusName.up, ThisComputer.Finding.works), (.degraded, .degraded), (.down, .fails), (.unreachable, .fails),
             (.unknown, .unproven),
         ] {
             board.canary = PageSamples.update(

@@ -64,13 +64,13 @@ enum PageSamples {
     }
 
     static func update(
-        _ text: String, _ state: ServerState = .up, _ cause: Cause? = nil, since: Int64 = now - 26 * hour,
+        _ text: String, _ state: StatusName = .up, _ cause: Cause? = nil, since: Int64 = now - 26 * hour,
         roundTrip: Int64 = 12_300, response: Int64? = nil, certificateDays: Int64? = nil,
         isFlapping: Bool = false
     ) -> ServerUpdate {
         let answers = state == .up || state == .degraded
         return ServerUpdate(
-            endpoint: endpoint(text), state: state, cause: cause, since: moment(since),
+            endpoint: endpoint(text), statusName: state, cause: cause, since: moment(since),
             address: state == .unknown ? nil : address("198.51.100.9"), interface: state == .unknown ? nil : eth0,
             roundTrip: answers ? .microseconds(roundTrip) : nil,
             responseTime: answers ? .microseconds(response ?? roundTrip + 40) : nil,

@@ -146,8 +146,10 @@ final class RawClient: @unchecked Sendable {
     }
 
     /// Sends a request and reads its response.
-    func get(_ target: String, method: String = "GET", _ fields: String...) throws -> Response {
-        send("\(method) \(target) HTTP/1.1\r\n\((["Host: localhost"] + fields).joined(separator: "\r\n"))\r\n\r\n")
+    func get(_ target: String, method: String = "GET", body: String = "", _ fields: String...) throws -> Response {
+        let length = body.isEmpty ? [] : ["Content-Length: \(body.utf8.count)"]
+        let head = ["\(method) \(target) HTTP/1.1", "Host: localhost"] + fields + length
+        send("\(head.joined(separator: "\r\n"))\r\n\r\n\(body)")
         return try response(toHead: method == "HEAD")
     }
 

@@ -9,10 +9,53 @@ import Testing
 
 @testable import netwatch_service
 
+/// Short pages, whose rendering a test counts, blocks and holds.
+private struct SitePages: PageRenderer {
+    /// 4 MiB, and no document that is counted as unread.
+    private static let large = PageAsset(.script, "text/javascript", [UInt8](repeating: 32, count: 4 << 20), tag: "large")
+
+    let boards: BoardSource
+    let rendered: Locked<Int>
+    let block: Locked<Bool>
+    let clients: Locked<[RenderClient.Share]>
+    let held: Locked<[CheckedContinuation<Void, Never>]>
+
+    func status(_ query: String) -> PageDocument {
+        PageDocument(type: ServicePages.html) {
+            if query == "block" { block.withLock { _ in } }
+            rendered.withLock { $0 += 1 }
+            if query == "medium" { return [UInt8](repeating: 32, count: 1 << 20) }
+            if query == "large" { return [UInt8](repeating: 32, count: 32 << 20) }
+            return Array("<p>\(boards.current()?.targets.count ?? 0) \(query)".utf8)
+        }
+    }
+
+    func target(_ target: BoardTarget, on board: Board, _ query: String) -> PageDocument {
+        PageDocument(type: ServicePages.html) { Array("<p>\(target.key)".utf8) }
+    }
+
+    func history(_ query: String) throws -> PageDocument {
+        guard query != "since=x" else { throw WebProblem(.badRequest, "since: not a time") }
+        return PageDocument(type: "application/json") { client in
+            clients.withLock { $0.append(client.share) }
+            if query == "hold" { await withCheckedContinuation { request in held.withLock { $0.append(request) } } }
+            return WholeDocument { Array("{\"query\":\"\(query)\"}".utf8) }
+        }
+    }
+
+    func asset(_ path: PageAsset.StaticPath) -> PageAsset {
+        switch path {
+        case .style: .style
+        case .script: Self.large
+        }
+    }
+}
+
 /// A server with a sample board, on a free port of loopback and on a Unix socket.
 final class Site: Sendable {
     let boards = BoardSource()
     let events: EventFeed
+    let heartbeats = HeartbeatDesk()
     let port: UInt16
     let path: String
     let isHealthy = Locked(true)
@@ -43,50 +86,16 @@ final class Site: Sendable {
         events = feed ?? EventFeed(limits: log)
         if let board { boards.publish(board) }
         let (healthy, outcome, held) = (isHealthy, reloadOutcome, held)
-        let (rendered, reloads, holdsReloads, clients, block) = (rendered, reloads, holdsReloads, clients, block)
-        let confirmed = confirmed
-        let pages = PageRenderer(
-            status: { [boards] query in
-                PageDocument(type: "text/html; charset=utf-8") {
-                    if query == "block" { block.withLock { _ in } }
-                    rendered.withLock { $0 += 1 }
-                    if query == "medium" { return [UInt8](repeating: 32, count: 1 << 20) }
-                    if query == "large" { return [UInt8](repeating: 32, count: 32 << 20) }
-                    return Array("<p>\(boards.current()?.targets.count ?? 0) \(query)".utf8)
-                }
-            },
-            target: { board, path, _ in
-                guard let key = TargetPath.key(ofPath: path), board.targets.contains(where: { $0.key == key }) else { return nil }
-                return PageDocument(type: "text/html; charset=utf-8") { Array("<p>\(path)".utf8) }
-            },
-            badge: { board, name in
-                guard board.targets.contains(where: { $0.key == name }) else { return nil }
-                return PageDocument(type: "image/svg+xml") { Array("<svg/>".utf8) }
-            },
-            favicon: { _ in PageContent(type: "image/svg+xml", bytes: Array("<svg/>".utf8)) },
-            assets: [
-                "/style.css": PageContent(type: "text/css", bytes: Array("a{}".utf8), tag: "t1"),
-                "/large.css": PageContent(type: "text/css", bytes: [UInt8](repeating: 32, count: 4 << 20)),
-            ],
-            problem: { status, detail in
-                PageDocument(type: "text/html; charset=utf-8") { Array("<h1>\(status)</h1>".utf8) }
-            })
+        let (reloads, holdsReloads, confirmed) = (reloads, holdsReloads, confirmed)
+        let pages = SitePages(boards: boards, rendered: rendered, block: block, clients: clients, held: held)
         let content = WebContent(
             boards: boards, events: events, renders: try RenderQueue(unreadLimit: unread), header: { Site.header($0) },
-            history: { query in
-                guard query != "since=x" else { throw WebProblem(.badRequest, "since: not a time") }
-                return PageDocument(type: "application/json") { client in
-                    clients.withLock { $0.append(client.share) }
-                    if query == "hold" { await withCheckedContinuation { request in held.withLock { $0.append(request) } } }
-                    return WholeDocument { Array("{\"query\":\"\(query)\"}".utf8) }
-                }
-            },
             reload: { number in
                 reloads.withLock { $0 += 1 }
                 confirmed.withLock { $0.append(number) }
                 if holdsReloads.withLock({ $0 }) { await withCheckedContinuation { load in held.withLock { $0.append(load) } } }
                 return outcome.withLock { $0 }
-            }, isHealthy: { healthy.withLock { $0 } }, isReady: { true }, pages: pages)
+            }, isHealthy: { healthy.withLock { $0 } }, pages: pages, heartbeats: heartbeats)
         // On a busy machine too: LeakSanitizer reports tasks that have not ended.
         var limits = limits
         limits.taskTime = 120 * WebLimits.second
@@ -149,14 +158,15 @@ final class Site: Sendable {
             cells: SpanValues(repeating: []))
     }
 
-    static func update(_ text: String, _ state: ServerState = .up) -> ServerUpdate {
+    static func update(_ text: String, _ state: StatusName = .up) -> ServerUpdate {
         ServerUpdate(
-            endpoint: Samples.endpoint(text), state: state, cause: nil, since: Samples.moment(1), address: nil, interface: nil,
+            endpoint: Samples.endpoint(text), statusName: state, cause: nil, since: Samples.moment(1), address: nil,
+            interface: nil,
             roundTrip: nil, isInitial: false, moment: Samples.moment(1))
     }
 
     /// Appends a change of a target.
-    func change(_ number: Int, _ state: ServerState = .down) {
+    func change(_ number: Int, _ state: StatusName = .down) {
         let text = "a\(number):80"
         let key = number == 1 ? "office" : text
         events.append(

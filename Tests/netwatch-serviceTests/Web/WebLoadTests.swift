@@ -125,7 +125,7 @@ import Testing
             let silent = try (0..<2).map { _ in
                 // A connection without a request would be closed while the other tests have all threads.
                 let client = try RawClient(path: site.path)
-                client.send("GET /large.css HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                client.send("GET /script.js HTTP/1.1\r\nHost: localhost\r\n\r\n")
                 _ = try client.read(until: "\r\n\r\n")
                 return client
             }
@@ -168,7 +168,7 @@ import Testing
         let site = try Site(limits: limits)
         try await site.with { site in
             let client = try RawClient(path: site.path)
-            client.send(String(repeating: "GET /large.css HTTP/1.1\r\nHost: localhost\r\n\r\n", count: 9))
+            client.send(String(repeating: "GET /script.js HTTP/1.1\r\nHost: localhost\r\n\r\n", count: 9))
             _ = try client.read(until: "\r\n\r\n")
             let deadline = Date(timeIntervalSinceNow: 120)
             while site.server.connectionCount > 0, Date() < deadline { sched_yield() }

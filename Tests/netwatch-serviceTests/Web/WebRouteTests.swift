@@ -16,7 +16,7 @@ import Testing
         let expected = [
             ("/", "text/html; charset=utf-8"), ("/?q=a", "text/html; charset=utf-8"),
             ("/target/office", "text/html; charset=utf-8"),
-            ("/badge/office.svg", "image/svg+xml"), ("/favicon.svg", "image/svg+xml"), ("/style.css", "text/css"),
+            ("/badge/office.svg", "image/svg+xml"), ("/favicon.svg", "image/svg+xml"), ("/style.css", "text/css; charset=utf-8"),
             ("/api/v1/status", "application/json"), ("/api/v1/history?since=1", "application/json"),
             ("/-/healthy", "text/plain; charset=utf-8"), ("/-/ready", "text/plain; charset=utf-8"),
         ]
@@ -30,6 +30,16 @@ import Testing
             expectEqual(response.fields["date"]?.hasSuffix(" GMT"), true, "\(target)")
         }
         try await site.stop()
+    }
+
+    @Test func `docs/service.md has the path of each route that people and programs ask for`() throws {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "../../../docs/service.md")
+        let text = try String(contentsOf: file, encoding: .utf8)
+        // Only pages ask for these.
+        let parts = ["/favicon.svg", PageAsset.style.path.rawValue, PageAsset.script.path.rawValue]
+        for route in WebRoute.all where !parts.contains(route.path) {
+            #expect(text.contains("`\(route.path.prefix { $0 != "{" })") || text.contains("POST \(route.path)"), "\(route.path)")
+        }
     }
 
     @Test func `the status document has the targets of a query, and the position of the next ones`() async throws {
@@ -50,7 +60,7 @@ import Testing
     @Test(arguments: [
         ("/api/v1/status?limit=1001", 400), ("/api/v1/status?status=fine", 400), ("/api/v1/status?after=x", 400),
         ("/api/v1/history?since=x", 400), ("/nothing", 404), ("/target/none", 404), ("/target/", 404),
-        ("/badge/..%2f..%2fetc%2fpasswd.svg", 404), ("/badge/office", 404), ("/badge/%00.svg", 404), ("//office", 404),
+        ("/badge/", 404), ("/badge/office", 404), ("/badge/office.svg/x", 404), ("//office", 404),
         ("/metrics", 404), ("/probe?target=x", 404), ("/api/v1/events?target=none", 404), ("/api", 404),
         ("/target/%ff%fe\"<b>", 404), ("/%", 404), ("/api/v1/status?limit=1&limit=2", 400), ("/api/v1/status?q=%zz", 400),
         ("/api/v1/status?q=%ff", 400), ("/api/v1/events?target=office&target=none", 404),
@@ -65,10 +75,20 @@ import Testing
         try await site.stop()
     }
 
+    @Test(arguments: ["/badge/..%2f..%2fetc%2fpasswd.svg", "/badge/%00.svg", "/badge/absent.svg"])
+    func `a badge of an unknown name is an image that says so`(target: String) async throws {
+        let site = try Site()
+        let response = try await site.with { try $0.client().get(target) }
+        expectEqual(response.status, 404)
+        expectEqual(response.fields["content-type"], "image/svg+xml")
+        #expect(response.body.contains("not known"))
+        try await site.stop()
+    }
+
     @Test func `a browser receives a page about an error, and a program its document`() async throws {
         let site = try Site()
         let page = try await site.with { try $0.client().get("/nothing", "Accept: text/html,*/*") }
-        #expect(page.status == 404 && page.body == "<h1>404</h1>")
+        #expect(page.status == 404 && page.body.contains("<h1>Not found</h1><p>nothing has the path /nothing</p>"))
         let document = try await site.with { try $0.client().get("/api/none", "Accept: text/html,*/*") }
         expectEqual(document.fields["content-type"], "application/json")
         try await site.stop()
@@ -129,10 +149,11 @@ import Testing
     @Test func `an asset has a tag, and is immutable under the address that contains it`() async throws {
         let site = try Site()
         let plain = try await site.with { try $0.client().get("/style.css") }
-        expectEqual(plain.fields["etag"], "\"t1\"")
-        let named = try await site.with { try $0.client().get("/style.css?v=t1") }
+        let tag = PageAsset.style.tag
+        expectEqual(plain.fields["etag"], "\"\(tag)\"")
+        let named = try await site.with { try $0.client().get("/style.css?v=\(tag)") }
         #expect(named.fields["cache-control"]?.contains("immutable") == true)
-        try await expectEqual(site.with { try $0.client().get("/style.css", "If-None-Match: \"t1\"") }.status, 304)
+        try await expectEqual(site.with { try $0.client().get("/style.css", "If-None-Match: \"\(tag)\"") }.status, 304)
         try await site.stop()
     }
 

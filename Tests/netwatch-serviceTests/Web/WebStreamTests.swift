@@ -19,7 +19,8 @@ import Testing
             #expect(targets.map(\.type) == ["target", "target", "target"] && targets.map(\.id) == [nil, nil, "0"])
             let names = #""id":"office","name":null,"group":null,"labels":null"#
             expectEqual(
-                targets[0].data?.contains(#"\#(names),"pending":false,"flapping":false,"paused":false,"initial":true"#), true)
+                targets[0].data?.contains(
+                    #"\#(names),"phase":null,"pending":false,"flapping":false,"paused":false,"initial":true"#), true)
             site.appendPath()
             site.change(2)
             let (path, change) = (try client.event(), try client.event())

@@ -13,7 +13,7 @@ import Testing
     @Test(arguments: [
         (
             "frob",
-            "frob: unknown command; the commands are watch, status, probe, why, wait, get, put, serve, history, report, config, record, replay, schema, help"
+            "frob: unknown command; the commands are watch, status, probe, why, wait, get, put, beat, serve, history, report, config, record, replay, schema, help"
         ),
         ("--json", "usage: unknown option '--json'; see 'netwatch --help'"),
         ("watch --frobnicate", "watch: unknown option '--frobnicate'; see 'netwatch watch --help'"),
@@ -62,7 +62,10 @@ import Testing
             "--fail-on http/certificate-expiring: no cause is 'http/certificate-expiring'; write tls/certificate-expiring"
         ),
         ("wait --fail-on loss,link/loss a:1", "--fail-on loss,link/loss: no cause is 'link/loss'; write quality/loss"),
-        ("why --fail-on tls/timeout a:1", "--fail-on tls/timeout: no cause is 'tls/timeout'; write tcp/timeout or http/timeout"),
+        (
+            "why --fail-on tls/timeout a:1",
+            "--fail-on tls/timeout: no cause is 'tls/timeout'; write tcp/timeout or http/timeout or dialogue/timeout"
+        ),
         ("status --fail-on loss, a:1", "--fail-on loss,: write codes of causes, as in certificate-expiring,quality/loss"),
         ("watch --time local --json", "--time --json: the times of JSON are always UTC"),
         (
@@ -94,12 +97,8 @@ import Testing
         ("status a:65536", "target 'a:65536': port: 65536 is not between 1 and 65535"),
         ("watch ::1:80", "target '::1:80': host: an IPv6 address needs brackets; write [ADDRESS]:PORT"),
         (
-            "watch ftp://a",
-            "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT, or tcp://, tls://, http:// or https:// before it"
-        ),
-        (
             "http://bob:secret@a/",
-            "http://bob:***@a/: unknown command; the commands are watch, status, probe, why, wait, get, put, serve, history, report, config, record, replay, schema, help"
+            "http://bob:***@a/: unknown command; the commands are watch, status, probe, why, wait, get, put, beat, serve, history, report, config, record, replay, schema, help"
         ),
         ("status http://bob:secret@a/", "target 'http://bob:***@a/': host: a user name or password in a URL is not accepted"),
         (
@@ -130,6 +129,18 @@ import Testing
             "wait --user ada:secret https://a",
             "--user: other users can read a password among the arguments; write --user NAME or --user @FILE"
         ),
+        ("why --expect-not-body ( https://a", "--expect-not-body: expression '(': missing ): ("),
+        ("why --expect-header Server https://a", "--expect-header Server: write NAME: EXPRESSION"),
+        (
+            "why --expect-json /a https://a",
+            "--expect-json /a: write POINTER equals|differs|above|below|matches VALUE, or POINTER exists [true|false]"
+        ),
+        ("status --connect /none --expect-size 1-2 a:1", "--connect: --expect-size has no effect on the monitor of the service"),
+        (
+            "watch --connect /none --expect-header a:b a:1",
+            "--connect: --expect-header has no effect on the monitor of the service"
+        ),
+        ("why --expect-size 3-2 https://a", "--expect-size 3-2: write MIN-MAX, MIN- or -MAX"),
         ("why --expect-body ( https://a", "--expect-body: expression '(': missing ): ("),
         ("status --canary a:1", "--canary 'a:1': write a URL with http or https"),
         ("watch --canary tls://a", "--canary 'tls://a': write a URL with http or https"),
@@ -142,11 +153,54 @@ import Testing
         ("status --canary-body x", "--canary-body: needs --canary"),
         ("wait --canary http://a", "wait: unknown option '--canary'. Did you mean '--any'? See 'netwatch wait --help'"),
         ("watch --certificate-days -1 https://a", "--certificate-days -1: must be from 0 to 36500"),
+        ("probe --set ping.count ping://a", "--set ping.count: write KIND.KEY=VALUE, as in ping.count=3"),
+        ("probe --set ping.count=0 ping://a", "--set ping.count=0: must be from 1 to 100"),
+        ("probe --set http.method=A=B http://a", "--set http.method=A=B: method: 'A=B' is not a method"),
+        ("probe --set ping.size=x ping://a", "--set ping.size=x: must be from 0 to 65000"),
+        ("probe --set ping.spacing=1h ping://a", "--set ping.spacing=1h: must be from 1ms to 10s"),
+        ("probe --set ping.dont_fragment=yes ping://a", "--set ping.dont_fragment=yes: write true or false"),
+        ("probe --mark 0x100000000 a:1", "--mark '0x100000000': must be a number from 0 to 0xffffffff"),
+        ("why --mark -1 a:1", "--mark '-1': must be a number from 0 to 0xffffffff"),
+        (
+            "wait --source-address eth0 a:1", "--source-address 'eth0': not the address of a host; write one such as 192.0.2.2"
+        ),
+        (
+            "watch --resolver dns.example a:1",
+            "--resolver 'dns.example': not the address of a name server; write one such as 192.0.2.53 or 192.0.2.53:5353"
+        ),
+        (
+            "why --source-address 192.0.2.2 [2001:db8::1]:80",
+            "target '[2001:db8::1]:80': has an IPv6 address, and its source address 192.0.2.2 is an IPv4 address"
+        ),
+        (
+            "probe -4 --source-address 2001:db8::2 a:1",
+            "target 'a:1': is probed over IPv4 alone, and its source address 2001:db8::2 is an IPv6 address"
+        ),
+        (
+            "status --source-address 192.0.2.2 --canary http://[::1]/",
+            "--canary 'http://[::1]/': has an IPv6 address, and its source address 192.0.2.2 is an IPv4 address"
+        ),
+        ("status --connect /none --mark 7", "--connect: --mark has no effect on the monitor of the service"),
     ])
     func `invalid arguments are usage errors`(line: String, message: String) {
         #expect(throws: Failure(64, message)) {
             try Netwatch.run(line.split(separator: " ").map(String.init))
         }
+    }
+
+    @Test(arguments: [
+        ("watch ftp://a", "target 'ftp://a': scheme: 'ftp' is not known; write HOST:PORT, or tcp://, tls://, "),
+        ("probe --set dialogue.preset=x a:1", "--set dialogue.preset=x: 'x' is not known; write smtp, imap"),
+        (
+            "probe --set dialogue.steps=hello a:1",
+            "--set dialogue.steps=hello: write KEY: VALUE with one of expect, send, starttls"
+        ),
+        ("probe dialogue://a:1", "target 'dialogue://a:1': needs a dialogue: dialogue.preset or dialogue.steps"),
+        ("probe --set ping.cuont=3 ping://a", "--set ping.cuont=3: there is no such key; the keys are tls.server_name, "),
+    ])
+    func `an unknown kind of target and an unknown key are refused with the known ones`(line: String, beginning: String) {
+        let failure = #expect(throws: Failure.self) { try Netwatch.run(line.split(separator: " ").map(String.init)) }
+        expectEqual(failure?.message.hasPrefix(beginning), true, "\(String(describing: failure))")
     }
 
     @Test func `an empty --exec command is refused`() {

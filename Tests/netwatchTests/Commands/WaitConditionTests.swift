@@ -193,7 +193,7 @@ import Testing
         collection.receive(Samples.hello)
         collection.receive(Samples.server(0, endpoint.text, .up, at: 1))
         #expect(!collection.isDone(at: Samples.moment(1)))
-        expectEqual(collection.document(at: Samples.moment(1))?.canary?.state, .unknown)
+        expectEqual(collection.document(at: Samples.moment(1))?.canary?.statusName, .unknown)
         collection.receive(Samples.server(1, url, .down, cause: Samples.refused, at: 2))
         #expect(collection.isDone(at: Samples.moment(2)))
         let document = collection.document(at: Samples.moment(2))
@@ -230,6 +230,6 @@ import Testing
         expectEqual(collection.deadline(at: Samples.moment(0)), Samples.moment(30))
         collection.receive(Samples.hello)
         #expect(collection.isDone(at: Samples.moment(5)))
-        expectEqual(collection.document(at: Samples.moment(5))?.targets.map(\.state), [.unknown])
+        expectEqual(collection.document(at: Samples.moment(5))?.targets.map(\.statusName), [.unknown])
     }
 }

@@ -50,7 +50,7 @@ import Testing
         why.receive(report(cause: unproven, at: 6))
         why.receive(Samples.server(0, "192.0.2.9:22", .down, cause: unproven, at: 6))
         #expect(why.isComplete(at: Samples.moment(6)))
-        try expectEqual(evidence(why, at: 6).update?.state, .down)
+        try expectEqual(evidence(why, at: 6).update?.statusName, .down)
         try expectEqual(evidence(why, at: 6).examined, .seconds(6))
     }
 
@@ -102,7 +102,7 @@ import Testing
         #expect(!why.isDone(at: Samples.moment(5)))
         why.receive(Samples.server(8, "[2001:db8::9]:22", .unreachable, cause: unproven, at: 7))
         #expect(why.isComplete(at: Samples.moment(7)))
-        try expectEqual(evidence(why, at: 7).addresses.map(\.state), [.up, .unreachable])
+        try expectEqual(evidence(why, at: 7).addresses.map(\.status), [.up, .unreachable])
     }
 
     @Test func `a name with one address, and addresses of an excluded family, need no further probes`() {
@@ -160,7 +160,7 @@ import Testing
         #expect(!why.isDone(at: Samples.moment(3)) && why.takeRequests(at: Samples.moment(3)).isEmpty)
         why.receive(Samples.server(0, "http://canary.example/", .unreachable, cause: unproven, at: 6))
         #expect(why.isComplete(at: Samples.moment(6)) && why.takeRequests(at: Samples.moment(6)).isEmpty)
-        expectEqual(why.members.last?.update?.state, .unreachable)
+        expectEqual(why.members.last?.update?.statusName, .unreachable)
     }
 
     @Test func `several targets are complete when the last one is`() {

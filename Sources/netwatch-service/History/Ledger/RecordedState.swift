@@ -86,7 +86,7 @@ struct Availability: Hashable, Sendable {
 
 extension RecordedState {
     /// The state of a target by its probes.
-    init(_ state: ServerState) {
+    init(_ state: StatusName) {
         self =
             switch state {
             case .unknown: .unknown

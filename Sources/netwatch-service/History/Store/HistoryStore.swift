@@ -72,6 +72,8 @@ final class HistoryStore: Sendable {
         /// The time until which the service ran after ``lastAlive`` without recording, as on a full disk, in milliseconds since 1970; `nil` if it
         /// did not.
         var unrecordedUntil: Int64?
+        /// What is known of jobs that report in.
+        var heartbeats: [HeartbeatMemories.Job: HeartbeatMemory] = [:]
         /// Whether the machine has booted since ``lastAlive``. Otherwise the monotonic clocks can be compared.
         var hasBooted: Bool
         /// The incidents that were open at ``lastAlive``, the oldest first. They continue.
@@ -292,6 +294,7 @@ extension HistoryStore {
         var recovered = Recovered(
             targets: try database.targets(), ledgers: ledgers(result.entries), lastAlive: lastAlive,
             hasBooted: (result.boot ?? lastBoot ?? boot) != boot, interrupted: interrupted, notes: [])
+        recovered.heartbeats = try database.read(HeartbeatRows.read)
         if result.damaged > 0 { recovered.notes = ["\(database.path): \(result.damaged) damaged values were left out"] }
         directory.sync()
         return Start(
@@ -317,10 +320,11 @@ extension HistoryStore {
                 for generation in generations where generation < first { unlink(directory.log(generation)) }
                 let kept = generations.filter { $0 >= first }.map { ($0, StateFile(directory.log($0)).size) }
                 let entries = book?.entries ?? []
+                let heartbeats = try HeartbeatRows.read(database)
                 return Start(
                     recovered: Recovered(
                         targets: try HistoryDatabase.targets(database), ledgers: ledgers(entries), lastAlive: lastAlive,
-                        hasBooted: lastBoot.map { $0 != boot } ?? false,
+                        heartbeats: heartbeats, hasBooted: lastBoot.map { $0 != boot } ?? false,
                         interrupted: try HistoryDatabase.openIncidents(database), notes: []),
                     identifier: UInt32(truncatingIfNeeded: try HistoryDatabase.number("id", database) ?? 0),
                     next: max(first, (generations.last ?? 0) + 1), kept: Dictionary(kept) { first, _ in first },
@@ -505,6 +509,19 @@ extension HistoryStore {
         return new
     }
 
+    /// Keeps what is known of jobs that report in. If the database cannot be written, it follows when it can.
+    func record(_ heartbeats: [HeartbeatMemories.Job: HeartbeatMemory]) {
+        guard !isClosed, !heartbeats.isEmpty else { return }
+        let rows = HeartbeatRows.rows(heartbeats)
+        pending.withLock { $0.heartbeats.merge(rows) { $1 } }
+        databaseThread.run {
+            do throws(StoreError) {
+                try self.writePending()
+                self.didWrite()
+            } catch { self.condition.set(.database, error) }
+        }
+    }
+
     /// Changes the retention. It is applied by the next checkpoint.
     func set(_ retention: Retention) { settings.withLock { $0.retention = retention } }
 
@@ -528,7 +545,11 @@ extension HistoryStore {
         guard !rows.isEmpty else { return }
         try database.write(.full) { try rows.write(to: $0) }
         // The logs of the former run may have targets without a row until they are moved.
-        pending.withLock { $0 = PendingRows(firstNumber: rows.firstNumber) }
+        pending.withLock { pending in
+            // Newer ones may have come meanwhile.
+            let heartbeats = pending.heartbeats.filter { rows.heartbeats[$0.key] != $0.value }
+            pending = PendingRows(heartbeats: heartbeats, firstNumber: rows.firstNumber)
+        }
     }
 
     /// Tries again what failed.

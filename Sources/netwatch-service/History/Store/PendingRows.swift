@@ -4,12 +4,14 @@ import GRDB
 struct PendingRows: Sendable {
     /// The name of the zone of the days; `nil` if the database has it.
     var timeZone: String?
+    /// What is known of jobs that report in (``HeartbeatRows``), by the keys of their rows, and the database does not have.
+    var heartbeats: [String: String] = [:]
     /// The targets that have a number, or other names, since the database cannot be written.
     var targets: [HistoryStore.Target] = []
     /// The lowest number that no target has in the logs of the former run. Their targets may have no rows: it was killed before them.
     var firstNumber = 0
 
-    var isEmpty: Bool { timeZone == nil && targets.isEmpty }
+    var isEmpty: Bool { timeZone == nil && heartbeats.isEmpty && targets.isEmpty }
 
     /// Gives numbers to targets. - Parameter known: the targets of the database.
     mutating func numbers(of wanted: [HistoryStore.TargetNames], _ known: [HistoryStore.Target]) -> [Int]? {
@@ -32,6 +34,7 @@ struct PendingRows: Sendable {
 
     func write(to database: Database) throws {
         if let timeZone { try HistoryDatabase.set("time_zone", timeZone, database) }
+        for (key, value) in heartbeats { try HistoryDatabase.set(key, value, database) }
         for target in targets { try target.names.write(Int64(target.number), to: database) }
     }
 }

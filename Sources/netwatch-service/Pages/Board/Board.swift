@@ -1,3 +1,4 @@
+import EventLoop
 import Pacing
 import Reachability
 import Records
@@ -85,6 +86,10 @@ struct BoardTarget: Hashable, Sendable {
     var name: String?
     var labels: [String: String] = [:]
     var severity: Configuration.Severity?
+    /// The source address and the mark of its probes; `nil` without them.
+    var selector: RouteSelector?
+    /// Whether its name is resolved by a name server of its own.
+    var hasOwnResolver = false
 
     /// The names of the target's records.
     var identity: TargetIdentity { TargetIdentity(id: id, name: name, group: group, labels: labels) }
@@ -93,7 +98,7 @@ struct BoardTarget: Hashable, Sendable {
     var times: SpanTimes { SpanTimes(bars: bars) }
 
     /// The state for people, which a maintenance window replaces.
-    var state: RecordedState { isInMaintenance ? .maintenance : RecordedState(update.state) }
+    var state: RecordedState { isInMaintenance ? .maintenance : RecordedState(update.statusName) }
 }
 
 /// What the last probes of a target have measured. An update is made only for changes of the status, so it may be days older.
@@ -117,7 +122,7 @@ struct MeasuredTimes: Hashable, Sendable {
 extension BoardTarget {
     /// The status with what the last probes have measured. Unless the target is up or degraded, it has neither a round trip nor a response time.
     var current: ServerUpdate {
-        let answers = update.state == .up || update.state == .degraded
+        let answers = update.statusName == .up || update.statusName == .degraded
         guard measured != MeasuredTimes() else { return update }
         return update.with(
             roundTrip: answers ? measured.roundTrip.map(Sample.duration) ?? update.roundTrip : update.roundTrip,
@@ -125,4 +130,23 @@ extension BoardTarget {
             phases: answers ? measured.phases ?? update.phases : update.phases,
             certificateEnd: measured.certificateEnd ?? update.certificateEnd, isInitial: update.isInitial)
     }
+}
+
+/// The latest board. The keeper publishes it, and pages and documents read it.
+final class BoardSource: Sendable {
+    private let board = Locked<Board?>(nil)
+
+    /// Replaces the board.
+    func publish(_ board: Board) {
+        // The former board is released after the lock, because it may have 10,000 targets.
+        let former = self.board.withLock { present in
+            let former = present
+            present = board
+            return former
+        }
+        withExtendedLifetime(former) {}
+    }
+
+    /// Returns the latest board; `nil` before the first one.
+    func current() -> Board? { board.withLock { $0 } }
 }

@@ -17,10 +17,10 @@ struct TargetLayers: Sendable {
     init(_ update: ServerUpdate, path: NetworkPath, _ detail: TargetDetail) {
         let report = detail.report
         // The present route can explain a silence in another way than the verdict, which the page shows.
-        let explains = update.state != .unreachable && update.state != .unknown
+        let explains = update.statusName != .unreachable && update.statusName != .unknown
         let evidence = DiagnosisEvidence(
             endpoint: update.endpoint, path: path, update: update, report: report, inspection: explains ? detail.inspection : nil)
-        warning = update.cause.flatMap { update.state == .degraded && Diagnosis.layers.contains($0.layer) ? $0 : nil }
+        warning = update.cause.flatMap { update.statusName == .degraded && Diagnosis.layers.contains($0.layer) ? $0 : nil }
         let steps = Diagnosis(evidence).steps.map { [warning] step -> Diagnosis.Step in
             var step = Self.proven(step, by: update, report: report) ?? step
             guard let warning, step.layer == warning.layer, step.finding == .works || step.finding == .unproven else {
@@ -31,7 +31,7 @@ struct TargetLayers: Sendable {
             return step
         }
         self.steps = steps
-        other = update.cause.flatMap { Diagnosis.layers.contains($0.layer) || update.state == .up ? nil : $0 }
+        other = update.cause.flatMap { Diagnosis.layers.contains($0.layer) || update.statusName == .up ? nil : $0 }
         certificate = Self.certificateFacts(steps.first { $0.layer == .tls }?.evidence ?? [:], update.cause)
     }
 
@@ -44,7 +44,7 @@ struct TargetLayers: Sendable {
     private static func proven(_ step: Diagnosis.Step, by update: ServerUpdate, report: ProbeReport?) -> Diagnosis.Step? {
         guard step.finding == .unproven else { return nil }
         var step = step
-        guard let detail = detail(of: step.layer, update, hasFacts: report?.levels?.tls != nil || report?.levels?.http != nil)
+        guard let detail = detail(of: step.layer, update, hasFacts: report?.levels?.hasFacts == true)
         else { return nil }
         (step.finding, step.detail) = (.works, detail)
         step.duration = step.duration ?? report?.duration(of: step.layer)
@@ -52,27 +52,31 @@ struct TargetLayers: Sendable {
     }
 
     private static func detail(of layer: Cause.Layer, _ update: ServerUpdate, hasFacts: Bool) -> String? {
-        let answers = update.state == .up || update.state == .degraded
+        let answers = update.statusName == .up || update.statusName == .degraded
         guard let address = update.address, isBefore(layer, update, answers: answers) else { return nil }
         let over = update.interface.map { " over \($0.name)" } ?? ""
         switch layer {
         case .address: return "packets have a source address"
         case .route: return "\(address) is routed\(over)"
         case .neighbor: return hasAnswer(update, answers: answers) ? "packets leave the link" : nil
-        case .dns: return "\(Self.host(of: update.endpoint)) is resolved to \(address)"
+        case .dns where !update.endpoint.scheme.kind.owns(.dns):
+            return "\(Self.host(of: update.endpoint)) is resolved to \(address)"
         case .network: return hasAnswer(update, answers: answers) ? "packets reach \(address), and its answers return" : nil
-        case .tcp: return "\(address) accepts connections to port \(update.endpoint.port)"
-        case .tls where !hasFacts: return "the handshake is complete"
-        case .http where !hasFacts && answers: return "the response is an expected one"
-        default: return nil
+        case .tcp where update.endpoint.scheme.kind.usesTCP:
+            return "\(address) accepts connections to port \(update.endpoint.port)"
+        default:
+            // A handshake has preceded the failure of a layer above it.
+            guard !hasFacts, answers || layer == .tls else { return nil }
+            return update.endpoint.scheme.kind.statement(of: layer, of: update.endpoint)
         }
     }
 
     /// Whether the layer is before the one that failed, or all layers work.
     private static func isBefore(_ layer: Cause.Layer, _ update: ServerUpdate, answers: Bool) -> Bool {
         if answers { return true }
-        guard update.state != .unknown, let failing = update.cause?.layer, let place = Diagnosis.layers.firstIndex(of: failing),
-            let own = Diagnosis.layers.firstIndex(of: layer)
+        let layers = update.endpoint.scheme.kind.layers
+        guard update.statusName != .unknown, let failing = update.cause?.layer, let place = layers.firstIndex(of: failing),
+            let own = layers.firstIndex(of: layer)
         else { return false }
         return own < place
     }
@@ -80,10 +84,7 @@ struct TargetLayers: Sendable {
     /// Whether the server's host answered, although perhaps by a refusal.
     private static func hasAnswer(_ update: ServerUpdate, answers: Bool) -> Bool {
         guard !answers, let cause = update.cause else { return answers }
-        switch (cause.layer, cause.code) {
-        case (.tcp, .refused), (.tcp, .reset), (.tls, _), (.http, _): return true
-        default: return false
-        }
+        return cause.isAnswer
     }
 
     private static func host(of endpoint: Endpoint) -> String {
@@ -125,11 +126,11 @@ extension ProbeReport {
     /// Returns the time of a layer; `nil` if it was not measured.
     func duration(of layer: Cause.Layer) -> Duration? {
         switch layer {
-        case .dns: resolution
+        case .dns where !endpoint.scheme.kind.owns(.dns): resolution
+        case .dns: levels?.answerNanoseconds.map { .nanoseconds($0) } ?? levels?.exchange
         case .tcp: connect
         case .tls: levels?.handshake
-        case .http: levels?.exchange
-        default: nil
+        default: layer.isAboveConnection ? levels?.exchange : nil
         }
     }
 }

@@ -123,7 +123,7 @@ private struct ComputerReader {
     private var isGatewayProven: Bool {
         let networks = path.interfaces.flatMap(\.addresses)
         let isBeyond = { (update: ServerUpdate) in
-            guard update.state == .up || update.state == .degraded, let address = update.address, !address.isLoopback,
+            guard update.statusName == .up || update.statusName == .degraded, let address = update.address, !address.isLoopback,
                 let interface = update.interface,
                 interface.index == path.interfaceV4?.index || interface.index == path.interfaceV6?.index
             else { return false }
@@ -133,16 +133,18 @@ private struct ComputerReader {
     }
 
     var resolver: ThisComputer.Facet {
-        if let incident = incident(.resolver) {
+        if let incident = incident(.resolver), !isOfTargetAlone(incident) {
             return ThisComputer.Facet(
                 layer: .resolver, finding: .fails, detail: incident.subject.name ?? "all name servers", cause: incident.cause)
         }
         let isProven = board.targets.contains { target in
             // Names below localhost ask no name server (RFC 6761 section 6.3).
-            guard case .name(let name) = target.update.endpoint.host, name != "localhost", !name.hasSuffix(".localhost") else {
+            guard !target.hasOwnResolver, case .name(let name) = target.update.endpoint.host, name != "localhost",
+                !name.hasSuffix(".localhost")
+            else {
                 return false
             }
-            return target.update.state == .up || target.update.state == .degraded
+            return target.update.statusName == .up || target.update.statusName == .degraded
         }
         // Without a configured server, one at 127.0.0.1 may resolve names.
         let servers = path.nameServers.map { server in
@@ -153,7 +155,8 @@ private struct ComputerReader {
                 layer: .resolver, finding: .works, detail: "resolves names\(servers.isEmpty ? "" : ": \(servers)")")
         }
         // Without an incident, the last lookup of a target may have failed all the same: it is not confirmed yet.
-        let failure = board.targets.lazy.compactMap { $0.update.cause }.first { Self.isFailureOfResolver($0) }
+        let failure = board.targets.lazy.filter { !$0.hasOwnResolver }.compactMap { $0.update.cause }
+            .first { Self.isFailureOfResolver($0) }
         if let failure {
             return ThisComputer.Facet(
                 layer: .resolver, finding: .fails, detail: "the last lookup failed\(servers.isEmpty ? "" : ": \(servers)")",
@@ -169,14 +172,21 @@ private struct ComputerReader {
         return ThisComputer.Facet(layer: .resolver, finding: .unproven, detail: servers.isEmpty ? "configured" : servers)
     }
 
+    /// Whether the subject of an incident is a name server that only targets name, and not this computer.
+    private func isOfTargetAlone(_ incident: Incident) -> Bool {
+        guard let name = incident.subject.name, board.targets.contains(where: \.hasOwnResolver) else { return false }
+        return path.supportsDNS && !path.nameServers.contains { $0.description == name }
+    }
+
     /// Whether anything that is monitored has a name; also if nothing is monitored yet.
     private var needsResolver: Bool {
         func hasName(_ update: ServerUpdate) -> Bool { if case .name = update.endpoint.host { true } else { false } }
-        return board.targets.isEmpty || board.targets.contains { hasName($0.update) } || board.canary.map(hasName) ?? false
+        return board.targets.isEmpty || board.targets.contains { !$0.hasOwnResolver && hasName($0.update) }
+            || board.canary.map(hasName) ?? false
     }
 
     private static func isFailureOfResolver(_ cause: Cause) -> Bool {
-        cause.layer == .dns && [.noResolver, .resolverRefused, .resolverSilent, .serverFailure].contains(cause.code)
+        cause.isOfLookup && [.noResolver, .resolverRefused, .resolverSilent, .serverFailure].contains(cause.code)
     }
 
     var internet: ThisComputer.Facet {
@@ -188,7 +198,7 @@ private struct ComputerReader {
             case .name(let name): name
             case .address(let address, _): "\(address)"
             }
-        return switch canary.state {
+        return switch canary.statusName {
         case .up: ThisComputer.Facet(layer: .internet, finding: .works, detail: host)
         case .degraded: ThisComputer.Facet(layer: .internet, finding: .degraded, detail: host, cause: canary.cause)
         case .down, .unreachable: ThisComputer.Facet(layer: .internet, finding: .fails, detail: host, cause: canary.cause)

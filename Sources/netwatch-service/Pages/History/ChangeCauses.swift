@@ -21,9 +21,9 @@ struct ChangeCauses {
     /// Returns the cause of a change; `nil` if it has none, or if it is not known.
     func cause(of change: TargetDetail.StateChange) -> Cause? {
         guard change.state.isFailure else { return nil }
-        let began = update.stateMoment.milliseconds
+        let began = update.statusMoment.milliseconds
         // A later update of the same status can have another cause.
-        if change.time == began, update.moment.milliseconds == began, RecordedState(update.state) == change.state {
+        if change.time == began, update.moment.milliseconds == began, RecordedState(update.statusName) == change.state {
             return update.cause
         }
         return incident(of: change).map(cause)
