@@ -44,8 +44,8 @@ final class RenderQueue: Sendable {
         worker = try Worker(name: "netwatch-pages")
     }
 
-    /// Sets the closure that is called when something waits because of unread documents. It closes connections whose clients read nothing.
-    func onShortage(_ body: @escaping @Sendable () -> Void) { state.withLock { $0.onShortage = body } }
+    /// Sets the closure that is called when something waits because of unread documents, or removes it. It closes connections whose clients read nothing.
+    func onShortage(_ body: (@Sendable () -> Void)?) { state.withLock { $0.onShortage = body } }
 
     /// Whether something waits because of unread documents.
     var isShort: Bool { state.withLock { unreadLimit.isReached(by: $0.unread) && $0.order.hasJobs } }

@@ -119,6 +119,8 @@ final class WebServer: Sendable {
             return connections.drain(on: loop)
         }.wait()
         _ = connections.tasks.wait(timeout: .now() + .nanoseconds(Int(limits.taskTime)))
+        // The closure keeps the connections, whose routes keep the queue and its thread.
+        content.renders.onShortage(nil)
         try? group.syncShutdownGracefully()
     }
 }
