@@ -15,10 +15,11 @@ struct RecordCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("The recording; an existing file is replaced; '-' for standard output.", valueName: "file"))
     var file: String
 
+    @OptionGroup var targets: TargetOptions
     @OptionGroup var stream: StreamOptions
 
     func run() throws {
         guard !file.isEmpty else { throw Failure.usage("record ''", "write the name of a file, or '-' for standard output") }
-        try stream.run(recordingTo: file)
+        try stream.run(targets, recordingTo: file)
     }
 }

@@ -26,7 +26,6 @@ struct StreamOptions: ParsableArguments {
     var hook: String?
 
     @OptionGroup var network: NetworkOptions
-    @OptionGroup var targets: TargetOptions
     @OptionGroup var canary: CanaryOptions
     @OptionGroup var pacing: PacingOptions
     @OptionGroup var incidents: IncidentOptions
@@ -35,8 +34,8 @@ struct StreamOptions: ParsableArguments {
 
     /// Writes the stream of a running service until it ends, and then ends the program. An empty text stands for the usual
     /// socket.
-    func run(connectedTo socket: String) throws {
-        if let option = optionsOfMonitor.first(where: \.isGiven)?.name {
+    func run(_ targets: TargetOptions, connectedTo socket: String) throws {
+        if let option = optionsOfMonitor(targets).first(where: \.isGiven)?.name {
             throw Failure.usage("--connect", "\(option) has no effect on the monitor of the service")
         }
         let settings = try streamSettings([], isQuiet: output.quiet)
@@ -49,9 +48,10 @@ struct StreamOptions: ParsableArguments {
     }
 
     /// The options of a monitor, which the stream of a service does not have.
-    private var optionsOfMonitor: [(name: String, isGiven: Bool)] {
+    private func optionsOfMonitor(_ targets: TargetOptions) -> [(name: String, isGiven: Bool)] {
         MonitorOptions.list(network, targets, canary) + [
-            ("--exec", hook != nil), ("--interval", pacing.interval != nil), ("--fail-after", pacing.failAfter != nil),
+            ("--exec", hook != nil), ("--interval", pacing.interval != nil),
+            ("--fail-after", pacing.failAfter != nil),
             ("--recover-after", pacing.recoverAfter != nil), ("--open-after", incidents.openAfter != nil),
             ("--close-after", incidents.closeAfter != nil), ("--response-limit", pacing.responseLimit != nil),
             ("-v", output.verbose),
@@ -59,7 +59,7 @@ struct StreamOptions: ParsableArguments {
     }
 
     /// Runs the stream until it ends, and then ends the program.
-    func run(recordingTo path: String? = nil) throws {
+    func run(_ targets: TargetOptions, recordingTo path: String? = nil) throws {
         let configuration = try network.configuration()
         let settings = try incidents.applied(to: pacing.settings(targets, network))
         // The canary is the last target of the stream.

@@ -27,9 +27,10 @@ struct WatchCommand: ParsableCommand {
             valueName: "socket"))
     var connect: String?
 
+    @OptionGroup var targets: TargetOptions
     @OptionGroup var stream: StreamOptions
 
     func run() throws {
-        if let connect { try stream.run(connectedTo: connect) } else { try stream.run() }
+        if let connect { try stream.run(targets, connectedTo: connect) } else { try stream.run(targets) }
     }
 }

@@ -9,9 +9,9 @@ import Testing
 @testable import Reachability
 @testable import netwatch
 
-@Suite struct LevelOptionsTests {
+@Suite struct TargetOptionsTests {
     private func failure(_ arguments: [String]) throws -> Failure {
-        let options = try LevelOptions.parse(arguments)
+        let options = try TargetOptions.parse(arguments)
         return try #require(throws: Failure.self) { try options.applied(to: ProbeSettings()) }
     }
 
