@@ -68,7 +68,7 @@ package enum Samples {
 
     package static func server(
         _ number: Int = 0, _ text: String = "192.0.2.9:22", _ state: StatusName = .up, cause: Cause? = nil,
-        pending: Cause? = nil,
+        pending: Cause? = nil, addresses: [AddressStatus] = [],
         initial: Bool = false, at seconds: Double = 1
     ) -> MonitorEvent {
         let isUp = state == .up
@@ -80,10 +80,18 @@ package enum Samples {
                 endpoint: endpoint(text), statusName: state, cause: cause, pending: pending, since: moment(seconds),
                 address: state == .unknown ? nil : address("192.0.2.9"), interface: state == .unknown ? nil : eth0,
                 roundTrip: isUp ? .microseconds(1250) : nil, responseTime: isUp ? .microseconds(1300) : nil, phases: phases,
-                isInitial: initial,
+                addresses: addresses, isInitial: initial,
                 moment: moment(seconds)
             ))
     }
+
+    /// The addresses of a name that are all probed, of each status.
+    package static let addresses = [
+        AddressStatus(address("192.0.2.9"), .up, since: moment(1)),
+        AddressStatus(address("192.0.2.10"), .down, cause: refused, since: moment(2)),
+        AddressStatus(address("2001:db8::9"), .unreachable, since: moment(1)),
+        AddressStatus(address("192.0.2.11"), .unknown, since: moment(1)),
+    ]
 
     package static func probe(_ number: Int = 0, failed: Bool = false, at seconds: Double = 1) -> MonitorEvent {
         .probe(

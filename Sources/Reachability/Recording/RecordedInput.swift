@@ -234,6 +234,8 @@ struct RecordedSettings: Codable {
     var sourceAddress: IPAddress?
     var mark: UInt32?
     var resolver: NameServerAddress?
+    /// Omitted for any address, as in recordings of earlier versions.
+    var addresses: String?
     /// `nil` in recordings of earlier versions, which had no limits.
     var quality: Quality?
     /// Omitted if false.
@@ -265,7 +267,7 @@ struct RecordedSettings: Codable {
 
     private enum CodingKeys: String, CodingKey {
         case interval, initialInterval, timeout, failAfter, recoverAfter, openAfter, closeAfter, families, interface,
-            sourceAddress, mark, resolver,
+            sourceAddress, mark, resolver, addresses,
             quality, metered, kinds, levels, countsConfirmations
         case isScheduledOnly = "scheduledOnly"
     }
@@ -282,6 +284,7 @@ struct RecordedSettings: Codable {
         sourceAddress = settings.sourceAddress
         mark = settings.mark == 0 ? nil : settings.mark
         resolver = settings.resolver
+        addresses = settings.addresses == .any ? nil : settings.addresses.rawValue
         let limits = settings.quality
         quality = Quality(
             loss: limits.loss, rtt: limits.roundTrip?.saturatingNanoseconds, jitter: limits.jitter?.saturatingNanoseconds,
@@ -304,6 +307,7 @@ struct RecordedSettings: Codable {
         if let sourceAddress { settings.sourceAddress = sourceAddress }
         if let mark { settings.mark = mark }
         if let resolver { settings.resolver = resolver }
+        settings.addresses = addresses.flatMap(ProbedAddresses.init) ?? .any
         settings.isScheduledOnly = isScheduledOnly ?? false
         settings.countsConfirmations = countsConfirmations ?? true
         settings.initialInterval = initialInterval.map { .nanoseconds($0) }

@@ -73,6 +73,12 @@ public struct ProbeSettings: Hashable, Sendable {
         set { values.update { $0.resolver = newValue.map { Boxed($0) } } }
     }
 
+    /// Which addresses of a name are probed; by default ``ProbedAddresses/any``.
+    public var addresses: ProbedAddresses {
+        get { values.value.addresses }
+        set { values.update { $0.addresses = newValue } }
+    }
+
     /// The limits of loss, round trip, response time and jitter beyond which a server that answers is degraded; by default 20 % of loss alone.
     public var quality: QualityLimits {
         get { values.value.quality }
@@ -138,6 +144,7 @@ public struct ProbeSettings: Hashable, Sendable {
         var quality: QualityLimits
         var metered: MeteredLimits
         var kinds = SettingsOfKinds()
+        var addresses = ProbedAddresses.any
         var isScheduledOnly = false
         var countsConfirmations = false
         var initialInterval: Duration?

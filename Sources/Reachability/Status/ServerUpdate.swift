@@ -55,6 +55,9 @@ public struct ServerUpdate: Hashable, Sendable {
     /// Whether the server's probes wait because the budget of its metered interface is used up (``MeteredLimits/bytesPerDay``). The
     /// status is that of the last probe.
     public var isPaused: Bool { values.value.isPaused }
+    /// The addresses of the server's name, each with its status, IPv4 first; empty unless all of them are probed
+    /// (``ProbeSettings/addresses``), and for targets without a name.
+    public var addresses: [AddressStatus] { values.value.addresses }
     /// Whether the job of a `heartbeat:` target runs; `nil` for other targets.
     package var job: JobPhase? { values.value.job }
     /// Whether the update is the present status rather than a change. True for the first element that a subscriber receives.
@@ -76,6 +79,7 @@ public struct ServerUpdate: Hashable, Sendable {
         /// -1 for `nil`.
         let responseNanoseconds: Int64
         let phases: PhaseTimes
+        let addresses: [AddressStatus]
         /// `.min` for `nil`.
         let certificateEnd: Int64
         // After the other values, because values are aligned to their own size.
@@ -93,8 +97,9 @@ public struct ServerUpdate: Hashable, Sendable {
         endpoint: Endpoint, statusName: StatusName, cause: Cause?, pending: Cause? = nil, failingSince: Moment? = nil,
         since: Moment,
         address: IPAddress?, interface: NetworkInterface?, roundTrip: Duration?, responseTime: Duration? = nil,
-        phases: PhaseTimes = PhaseTimes(), certificateEnd: Int64? = nil, isFlapping: Bool = false, isPaused: Bool = false,
-        job: JobPhase? = nil, isInitial: Bool, moment: Moment
+        phases: PhaseTimes = PhaseTimes(), certificateEnd: Int64? = nil, addresses: [AddressStatus] = [],
+        isFlapping: Bool = false,
+        isPaused: Bool = false, job: JobPhase? = nil, isInitial: Bool, moment: Moment
     ) {
         values = Boxed(
             Values(
@@ -103,8 +108,8 @@ public struct ServerUpdate: Hashable, Sendable {
                 failingMonotonic: failingSince?.monotonicNanoseconds,
                 roundTripNanoseconds: roundTrip.map { max(0, $0.saturatingNanoseconds) } ?? -1,
                 responseNanoseconds: responseTime.map { max(0, $0.saturatingNanoseconds) } ?? -1,
-                phases: phases, certificateEnd: certificateEnd ?? .min, isFlapping: isFlapping, isPaused: isPaused,
-                isInitial: isInitial,
+                phases: phases, addresses: addresses, certificateEnd: certificateEnd ?? .min, isFlapping: isFlapping,
+                isPaused: isPaused, isInitial: isInitial,
                 statusName: statusName, job: job))
     }
 
@@ -169,7 +174,8 @@ public struct ServerUpdate: Hashable, Sendable {
             endpoint: endpoint, statusName: statusName, cause: cause, pending: pending, failingSince: failingSince,
             since: statusMoment,
             address: address, interface: interface, roundTrip: roundTrip, responseTime: responseTime,
-            phases: phases, certificateEnd: certificateEnd, isFlapping: isFlapping, isPaused: isPaused, job: job,
+            phases: phases, certificateEnd: certificateEnd, addresses: addresses, isFlapping: isFlapping, isPaused: isPaused,
+            job: job,
             isInitial: isInitial, moment: moment)
     }
 }

@@ -1,7 +1,7 @@
 /// The results of a target's addresses beside the one that its probes use, each from attempts of its own.
 ///
 /// A probe ends with the first address that answers, so it says nothing of the others. After each successful probe, one other address
-/// is tried, in turn. An address that fails `failAfter` times in a row degrades the target.
+/// is tried, in turn, or all of them (``ProbedAddresses/each``). An address that fails `failAfter` times in a row degrades the target.
 struct AddressSurvey: Hashable, Sendable {
     private struct Record: Hashable, Sendable {
         var failures = 0
@@ -38,6 +38,8 @@ struct AddressSurvey: Hashable, Sendable {
     /// The addresses that redirect to another connection, which the survey does not follow: a probe has to.
     private var undecided: Set<IPAddress> = []
     private var last: IPAddress?
+    /// The addresses that are still to be tried after the last successful probe, if all of them are.
+    private var remaining: [IPAddress] = []
 
     /// The attempts that run; `nil` between them.
     var running: Running? {
@@ -45,16 +47,38 @@ struct AddressSurvey: Hashable, Sendable {
         set { boxed = newValue.map { Boxed($0) } }
     }
 
+    /// Whether addresses are still to be tried after the last successful probe.
+    var isUnderWay: Bool { !remaining.isEmpty }
+
+    /// Begins to try all these addresses, one after another, unless earlier ones are still to be tried.
+    mutating func tryEach(of addresses: [IPAddress]) { if remaining.isEmpty { remaining = addresses } }
+
+    /// Returns the address to try next: one whose failure is not confirmed, otherwise one that is still to be tried (``tryEach(of:)``).
+    mutating func nextOfEach(of addresses: [IPAddress], failAfter: Int) -> IPAddress? {
+        forgetAll(but: addresses)
+        remaining.removeAll { !addresses.contains($0) }
+        if let unconfirmed = unconfirmed(of: addresses, failAfter) { return unconfirmed }
+        return remaining.isEmpty ? nil : remaining.removeFirst()
+    }
+
     /// Returns the address to try next: one whose failure is not confirmed, otherwise the one after the last.
     mutating func next(of addresses: [IPAddress], failAfter: Int) -> IPAddress? {
+        forgetAll(but: addresses)
+        let after = last.flatMap { addresses.firstIndex(of: $0) }.map { ($0 + 1) % addresses.count } ?? 0
+        guard let chosen = unconfirmed(of: addresses, failAfter) ?? (addresses.indices.contains(after) ? addresses[after] : nil)
+        else { return nil }
+        last = chosen
+        return chosen
+    }
+
+    private mutating func forgetAll(but addresses: [IPAddress]) {
         records = records.filter { addresses.contains($0.key) }
         undecided.formIntersection(addresses)
         answering.formIntersection(addresses)
-        let unconfirmed = addresses.first { (1..<max(failAfter, 2)).contains(records[$0]?.failures ?? 0) && failAfter > 1 }
-        let after = last.flatMap { addresses.firstIndex(of: $0) }.map { ($0 + 1) % addresses.count } ?? 0
-        guard let chosen = unconfirmed ?? (addresses.indices.contains(after) ? addresses[after] : nil) else { return nil }
-        last = chosen
-        return chosen
+    }
+
+    private func unconfirmed(of addresses: [IPAddress], _ failAfter: Int) -> IPAddress? {
+        addresses.first { (1..<max(failAfter, 2)).contains(records[$0]?.failures ?? 0) && failAfter > 1 }
     }
 
     /// Notes that an address answers.
@@ -76,6 +100,15 @@ struct AddressSurvey: Hashable, Sendable {
         return failures < failAfter
     }
 
+    /// Notes the failure of an address in a probe that no address has answered.
+    mutating func note(_ address: IPAddress, _ cause: Cause) { records[address] = Record(failures: .max, cause: cause) }
+
+    /// Returns the status of an address that this machine has a route to, with the cause of its failure.
+    func status(of address: IPAddress, failAfter: Int) -> (StatusName, Cause?) {
+        if let record = records[address], record.failures >= failAfter { return (.down, record.cause) }
+        return (answering.contains(address) || undecided.contains(address) ? .up : .unknown, nil)
+    }
+
     /// Returns whether the last attempt to an address has failed.
     func isFailing(_ address: IPAddress) -> Bool { records[address] != nil }
 
@@ -83,7 +116,7 @@ struct AddressSurvey: Hashable, Sendable {
     func isUndecided(_ address: IPAddress) -> Bool { undecided.contains(address) }
 
     /// Forgets all results.
-    mutating func reset() { (records, undecided, answering) = ([:], [], []) }
+    mutating func reset() { (records, undecided, answering, remaining) = ([:], [], [], []) }
 
     /// Returns the cause of ``StatusName/degraded``: the cause of an address that fails while others answer; `nil` if none does.
     /// `addresses` are those with an open route: a family without a route on this machine does not degrade a target.

@@ -312,6 +312,7 @@ package struct TargetMachine: Sendable {
         case .preempted: preempt(&turn)
         case .tick: tick(&turn)
         }
+        if settings.addresses == .each { continueSurveyOfEach(&turn) }
         return turn.effects
     }
 
@@ -1013,7 +1014,7 @@ extension TargetMachine {
         streak.reset()
         streak.begin(at: run.started.monotonicNanoseconds)
         let place = Place(address: failed.entry.candidate.address, interface: failed.entry.route.interface)
-        fail(run, failed.finding, place, failed.ending, &turn)
+        fail(run, failed.finding, place, failed.ending, of: failures, &turn)
     }
 
     /// Returns the failure that has come furthest; of equal ones, that of the lowest address, so that the cause stays the same.
@@ -1408,7 +1409,7 @@ extension TargetMachine {
         if verdict.status == .up || verdict.status == .degraded { self.place = place }
         finishProbe(.other, &turn)
         publish(&turn)
-        surveyNextAddress(&turn)
+        surveyOthers(&turn)
     }
 
     /// Returns the number of earlier attempts to the same address that are still unanswered.
@@ -1434,14 +1435,26 @@ extension TargetMachine {
     ) {
         guard openRoutes.count > 1 else { return }
         var survey = survey ?? AddressSurvey()
+        // What was noted while no address answered is no reason to be degraded.
+        if !isReachable { survey.reset() }
         survey.succeed(attempt.entry.candidate.address)
-        let failures =
-            race.failures.map { ($0.candidate.address, $0.cause(in: turn.localState)) }
-            + run.failedLevels.map { ($0.entry.candidate.address, $0.finding.cause) }
-        for (address, cause) in failures where cause.layer != .local {
+        for (address, cause) in causes(run, race.failures, turn) where cause.layer != .local {
             _ = survey.fail(address, addressFailure(cause, turn), failAfter: settings.failAfter)
         }
         self.survey = survey
+    }
+
+    /// Notes the results of all addresses after a probe that none has answered, if the status of each is published.
+    private mutating func noteAllFailed(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: Turn) {
+        guard settings.addresses == .each, !isReachable, survey?.running == nil else { return }
+        var survey = AddressSurvey()
+        for (address, cause) in causes(run, failures, turn) { survey.note(address, cause) }
+        self.survey = survey
+    }
+
+    private func causes(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: Turn) -> [(IPAddress, Cause)] {
+        failures.map { ($0.candidate.address, $0.cause(in: turn.localState)) }
+            + run.failedLevels.map { ($0.entry.candidate.address, $0.finding.cause) }
     }
 
     private mutating func conclude(_ run: ProbeRun, _ failures: [FailedAttempt], _ turn: inout Turn) {
@@ -1452,11 +1465,13 @@ extension TargetMachine {
         let findings = failures.map { ($0, streak.finding(of: $0, isDown: isDown, in: turn.localState)) }
         guard let (failure, finding) = furthest(findings) else { return finishProbe(.other, &turn) }
         let place = Place(address: failure.candidate.address, interface: failure.route.interface)
-        fail(run, lossy(finding, at: failure.candidate.address), place, experience == .silent ? .silence : .refusal, &turn)
+        let ending: ProbeSchedule.Ending = experience == .silent ? .silence : .refusal
+        fail(run, lossy(finding, at: failure.candidate.address), place, ending, of: failures, &turn)
     }
 
     private mutating func fail(
-        _ run: ProbeRun, _ finding: Finding, _ place: Place, _ ending: ProbeSchedule.Ending, _ turn: inout Turn
+        _ run: ProbeRun, _ finding: Finding, _ place: Place, _ ending: ProbeSchedule.Ending, of failures: [FailedAttempt] = [],
+        _ turn: inout Turn
     ) {
         var finding = finding
         finding.isProvisional = !settings.isScheduledOnly && (finding.isProvisional || isSingleReport(finding.cause))
@@ -1480,6 +1495,7 @@ extension TargetMachine {
             quality.reset()
             abandonSurvey(&turn)
         }
+        noteAllFailed(run, failures, turn)
         finishProbe(ending, mustConfirm: finding.isProvisional, &turn)
         publish(&turn)
     }
@@ -1635,15 +1651,36 @@ extension TargetMachine {
     /// The addresses with an open route, in the order of resolution.
     private var openAddresses: [IPAddress] { addresses.filter { openRoutes[$0] != nil } }
 
-    /// Tries another address of the target after a successful probe.
+    /// Tries the other addresses of the target after a successful probe: the next one, or all.
+    private mutating func surveyOthers(_ turn: inout Turn) {
+        if settings.addresses == .each, openRoutes.count > 1 {
+            var survey = survey ?? AddressSurvey()
+            survey.tryEach(of: openAddresses.filter { $0 != lastAnswered })
+            self.survey = survey
+        }
+        surveyNextAddress(&turn)
+    }
+
+    /// Tries the next of the addresses that are all to be tried after a successful probe.
+    private mutating func continueSurveyOfEach(_ turn: inout Turn) {
+        guard survey?.isUnderWay == true, survey?.running == nil, isReachable else { return }
+        surveyNextAddress(&turn)
+    }
+
+    /// Tries another address of the target.
     private mutating func surveyNextAddress(_ turn: inout Turn) {
+        let isEach = settings.addresses == .each
         guard turn.allowances.survey, !settings.isScheduledOnly, openRoutes.count > 1, survey?.running == nil,
-            !AddressSurvey.areOneHost(openAddresses)
+            isEach || !AddressSurvey.areOneHost(openAddresses)
         else { return }
         let others = openAddresses.filter { $0 != lastAnswered }
         var survey = survey ?? AddressSurvey()
         defer { self.survey = survey }
-        guard let address = survey.next(of: others, failAfter: settings.failAfter),
+        let next =
+            isEach
+            ? survey.nextOfEach(of: others, failAfter: settings.failAfter)
+            : survey.next(of: others, failAfter: settings.failAfter)
+        guard let address = next,
             case .success(let candidates) = candidates(in: turn.localState),
             let candidate = candidates.first(where: { $0.address == address }), let route = openRoute(of: candidate, turn)
         else { return }
@@ -1731,6 +1768,7 @@ extension TargetMachine {
             if levels.facts.continuation != nil {
                 survey?.running = nil
                 survey?.redirect(ended.entry.candidate.address)
+                if settings.addresses == .each { publish(&turn) }
                 noteTargetAnswer(ended.entry.candidate.address, ended.entry.route, &turn)
                 return true
             }
@@ -1739,7 +1777,7 @@ extension TargetMachine {
             cancelSurveyAttempts(&turn)
             survey?.running = nil
             survey?.succeed(ended.entry.candidate.address)
-            if judgeQuality() { publish(&turn) }
+            if judgeQuality() || settings.addresses == .each { publish(&turn) }
             noteTargetAnswer(ended.entry.candidate.address, ended.entry.route, &turn)
             return true
         }
@@ -1788,7 +1826,7 @@ extension TargetMachine {
         guard cause.layer != .local else { return }
         let cause = addressFailure(cause, turn)
         let mustConfirm = survey?.fail(address, cause, failAfter: settings.failAfter) ?? false
-        if judgeQuality() { publish(&turn) }
+        if judgeQuality() || settings.addresses == .each { publish(&turn) }
         if mustConfirm, verdict.status == .up || verdict.status == .degraded { surveyNextAddress(&turn) }
     }
 
@@ -1912,7 +1950,7 @@ extension TargetMachine {
         if isProbe || hadFailed { _ = flaps.record(true) }
         _ = judgeQuality()
         publish(&turn)
-        if isProbe, isReachable { surveyNextAddress(&turn) }
+        if isProbe, isReachable { surveyOthers(&turn) }
     }
 
     /// Whether the target answers.
@@ -1962,7 +2000,7 @@ extension TargetMachine {
         }
         lastInterface = interface
         // Updates are made only for changes: most probes have the result of the one before.
-        if let published, !isInitial, isCurrent(published, interface) { return }
+        if let published, !isInitial, isCurrent(published, interface), hasCurrentAddresses(published, turn) { return }
         let failing = verdict.failingSince.map { turn.now.advanced(by: .nanoseconds($0.addingSaturated(-turn.time))) }
         let update = ServerUpdate(
             endpoint: endpoint, statusName: verdict.status, cause: verdict.cause, pending: verdict.pending, failingSince: failing,
@@ -1970,11 +2008,35 @@ extension TargetMachine {
             address: place.address,
             interface: interface, roundTrip: place.roundTrip,
             responseTime: place.responseNanoseconds.map { .nanoseconds($0) }, phases: place.phases,
-            certificateEnd: certificateEnd,
+            certificateEnd: certificateEnd, addresses: addressStatuses(turn),
             isFlapping: flaps.isFlapping, isPaused: isPaused,
             isInitial: isInitial, moment: turn.now)
         published = update
         turn.effects.append(.publish(update))
+    }
+
+    /// The status of each address of the name, if all of them are probed.
+    private func addressStatuses(_ turn: Turn) -> [AddressStatus] {
+        guard settings.addresses == .each, case .name = endpoint.host else { return [] }
+        return addresses.prefix(AttemptRace.limit).sorted().map { address in
+            let (status, cause): (StatusName, Cause?) =
+                if openRoutes[address] == nil {
+                    (.unreachable, nil)
+                } else if address == lastAnswered, isReachable {
+                    (.up, nil)
+                } else {
+                    survey?.status(of: address, failAfter: settings.failAfter) ?? (.unknown, nil)
+                }
+            let former = published?.addresses.first { $0.address == address }
+            return AddressStatus(
+                address, status, cause: cause, since: former.flatMap { $0.statusName == status ? $0.since : nil } ?? turn.now)
+        }
+    }
+
+    private func hasCurrentAddresses(_ update: ServerUpdate, _ turn: Turn) -> Bool {
+        guard settings.addresses == .each else { return true }
+        let present = addressStatuses(turn)
+        return present.count == update.addresses.count && zip(present, update.addresses).allSatisfy { $0.isSame(as: $1) }
     }
 
     /// Returns whether an update has the present status, cause, address and interface. Round trip, detail and evidence are ignored.

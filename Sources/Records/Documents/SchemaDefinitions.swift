@@ -112,6 +112,22 @@ extension Schema {
             ("family", .nullable(.integer("4 or 6"))),
             ("interface", .nullable(.text(""))),
             ("interface_type", .nullable(interfaceType)),
+            (
+                "addresses",
+                .array(
+                    .object([
+                        ("address", .text("")),
+                        ("family", .integer("4 or 6")),
+                        (
+                            "status",
+                            .enumeration(
+                                [StatusName.unknown, .up, .down, .unreachable].map(\.rawValue),
+                                "unknown before its first attempt, unreachable without a route")
+                        ),
+                        ("cause", .nullable(.reference("cause"))),
+                        ("since", .date("The time since which the status holds")),
+                    ]), "The addresses of the name, if all of them are probed; empty for other targets")
+            ),
         ] + identity + [
             ("phase", phase),
             (

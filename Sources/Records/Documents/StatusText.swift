@@ -70,15 +70,32 @@ package struct StatusText {
         let names = names.isEmpty ? targets.map(\.endpoint.sentence) : names
         let width = names.map { DisplayWidth.columns($0) }.max() ?? 0
         let statusWidth = targets.map(\.statusName.rawValue.count).max() ?? 0
-        let rows = zip(targets, names).map { target, name in
+        let rows: [Row] = zip(targets, names).flatMap { target, name -> [Row] in
             let assessment = target.statusName.assessment
             let status = TextStyle.pad(target.statusName.rawValue, target.sentence.isEmpty ? 0 : statusWidth)
             let cells = [
                 style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(name, width),
                 style.paint(status, assessment), target.sentence,
             ]
-            return ("  " + cells.filter { !$0.isEmpty }.joined(separator: "  "), 2 + 2 + width + 2 + statusWidth + 2)
+            let row = ("  " + cells.filter { !$0.isEmpty }.joined(separator: "  "), 2 + 2 + width + 2 + statusWidth + 2)
+            return [row] + addressRows(target.addresses)
         }
         return [("", 0), (title, 0)] + rows
+    }
+
+    /// The lines of the addresses of a target that are all probed, below its own.
+    private func addressRows(_ addresses: [AddressStatus]) -> [Row] {
+        let width = addresses.map { $0.address.description.count }.max() ?? 0
+        let statusWidth = addresses.map(\.statusName.rawValue.count).max() ?? 0
+        return addresses.map { address in
+            let assessment = address.statusName.assessment
+            let cells = [
+                style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(address.address.description, width),
+                style.paint(
+                    TextStyle.pad(address.statusName.rawValue, address.sentence.isEmpty ? 0 : statusWidth), assessment),
+                address.sentence,
+            ]
+            return ("    " + cells.filter { !$0.isEmpty }.joined(separator: "  "), 4 + 2 + width + 2 + statusWidth + 2)
+        }
     }
 }

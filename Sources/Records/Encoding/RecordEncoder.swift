@@ -132,12 +132,29 @@ package struct RecordEncoder {
         writer.member("family", update.address?.family.rawValue)
         writer.member("interface", update.interface?.name)
         writer.member("interface_type", update.interface?.type.rawValue)
+        write(update.addresses, to: &writer)
         identity.write(to: &writer)
         writer.member("phase", update.job?.rawValue)
         writer.member("pending", update.pending != nil)
         writer.member("flapping", update.isFlapping)
         writer.member("paused", update.isPaused)
         writer.member("initial", update.isInitial)
+    }
+
+    /// Writes the member `addresses` of a target whose addresses are all probed; empty for others.
+    package static func write(_ addresses: [AddressStatus], to writer: inout JSONWriter) {
+        writer.key("addresses")
+        writer.array { writer in
+            for address in addresses {
+                writer.object { writer in
+                    writer.member("address", address.address.description)
+                    writer.member("family", address.address.family.rawValue)
+                    writer.member("status", address.statusName.rawValue)
+                    writer.member(address.cause)
+                    writer.member("since", Timestamp.text(address.since))
+                }
+            }
+        }
     }
 
     /// Writes the member `canary`: null, or the keys of a `target` record without those that every record has.

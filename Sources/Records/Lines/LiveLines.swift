@@ -50,7 +50,7 @@ struct LiveLines {
             lines += pathLines(update)
             path = update.path
         case .server(let id, let update):
-            lines.append(server(id, update, record.nameSentence(update.endpoint)))
+            lines += server(id, update, record.nameSentence(update.endpoint))
         case .probe(_, let report):
             let assessment: TextStyle.Assessment = report.succeeded ? .good : .bad
             let text = "probe \(TextStyle.pad(record.nameSentence(report.endpoint), targetWidth))  \(report.sentence)"
@@ -122,20 +122,31 @@ struct LiveLines {
         return lines
     }
 
-    private mutating func server(_ id: TargetID, _ update: ServerUpdate, _ name: String) -> String {
+    private mutating func server(_ id: TargetID, _ update: ServerUpdate, _ name: String) -> [String] {
         // The header has no names.
         targetWidth = max(targetWidth, min(Self.longestName, DisplayWidth.columns(name)))
         var text = style.paint(
             "\(TextStyle.pad(name, targetWidth))  \(update.statusWords)", update.assessment)
         let sentence = update.sentence
         if !sentence.isEmpty { text += "  \(sentence)" }
+        let former = targets[id]?.addresses ?? []
+        let addresses = update.addresses.filter { address in
+            !former.contains { $0.address == address.address && $0.statusName == address.statusName }
+        }
         if let before = targets.updateValue(update, forKey: id), before.statusName != update.statusName,
             before.statusName != .unknown
         {
             let lasted = TimeSpan.rough(update.statusMoment.elapsed(since: before.statusMoment))
             text += style.paint("  (was \(before.statusName.rawValue) for \(lasted))", .dim)
         }
-        return line(update.moment, style.paint(style.symbol(update.assessment), update.assessment), text)
+        return [line(update.moment, style.paint(style.symbol(update.assessment), update.assessment), text)]
+            + addresses.map { detail(self.address($0)) }
+    }
+
+    private func address(_ address: AddressStatus) -> String {
+        let assessment = address.statusName.assessment
+        let status = style.paint("\(style.symbol(assessment)) \(address.address)  \(address.statusName.rawValue)", assessment)
+        return address.sentence.isEmpty ? status : "\(status)  \(address.sentence)"
     }
 
     private func line(_ incident: Incident, _ names: [String]) -> String {

@@ -93,6 +93,14 @@ extension ServerUpdate {
     }
 }
 
+extension AddressStatus {
+    /// Why the address does not answer, or is not known to.
+    package var sentence: String {
+        if let cause { return cause.sentence }
+        return statusName == .unreachable ? "this machine has no route to it" : ""
+    }
+}
+
 extension ServerUpdate {
     /// The status of a canary, in one sentence.
     package var canarySentence: String {

@@ -166,6 +166,18 @@ private struct RecordNameServer: Decodable {
     }
 }
 
+private struct RecordAddress: Decodable {
+    var address: String
+    var status: String
+    var cause: RecordCause?
+    var since: String?
+
+    func status(_ clock: RecordClock) -> AddressStatus? {
+        guard let address = IPAddress(address), let status = StatusName(rawValue: status) else { return nil }
+        return AddressStatus(address, status, cause: cause?.cause, since: since.map(clock.moment) ?? clock.now)
+    }
+}
+
 private struct RecordCause: Decodable {
     var layer: String
     var code: String
@@ -247,6 +259,7 @@ private struct Keys: Decodable {
     var phases_ms: [String: Double?]?
     var certificate_days_left: Int?
     var address: String?
+    var addresses: [RecordAddress]?
     var interface_type: String?
     var flapping: Bool?
     var paused: Bool?
@@ -285,7 +298,8 @@ private struct Keys: Decodable {
             address: address.flatMap { IPAddress($0) }, interface: interface,
             roundTrip: rtt_ms.map(Self.duration), responseTime: response_ms.map(Self.duration),
             phases: phases, certificateEnd: certificate_days_left.map { CertificateValidity.end(daysLeft: $0, at: clock.now) },
-            isFlapping: flapping ?? false, isPaused: paused ?? false,
+            addresses: (addresses ?? []).compactMap { $0.status(clock) }, isFlapping: flapping ?? false,
+            isPaused: paused ?? false,
             job: phase.flatMap(JobPhase.init), isInitial: initial ?? false, moment: clock.now)
     }
 

@@ -27,6 +27,8 @@ extension ProbeSettings {
             "close_after", \.closeAfter, .duration(minimum: .zero),
             "the time after an incident within which a further failure continues it"
         ).option("duration"),
+        Key("addresses", \.addresses, .probedAddresses, "which addresses of a name are probed").documented(
+            ": `any`, until one answers, or `each`, with a row for each below the target; [verdicts.md](verdicts.md#addresses)"),
         Key("source_address", \.sourceAddress, .orNone(.sourceAddress), "the address of this machine from which probes are sent")
             .documented(
                 ", without a zone, `none` for the kernel's choice. Only addresses of the same family are probed; names are resolved without it"
@@ -55,6 +57,17 @@ extension QualityLimits {
         Key("jitter", \.jitter, .orNone(.duration()), "the jitter of the round trips").documented(", DURATION"),
         Key("window", \.window, .number(in: 5...20), "the results that are compared"),
     ])
+}
+
+extension ConfigurationForm<ProbedAddresses> {
+    fileprivate static var probedAddresses: Self {
+        .parsed(text: { $0.rawValue }) { text throws(ConfigurationReader.Invalid) in
+            guard let addresses = ProbedAddresses(rawValue: text) else {
+                throw ConfigurationReader.Invalid("write any or each")
+            }
+            return addresses
+        }
+    }
 }
 
 extension ConfigurationForm<IPAddress> {

@@ -45,6 +45,7 @@ struct TargetDocument {
             writer.member("certificate_days_left", current.certificateDaysLeft(at: board.moment))
             writer.member("address", update.address?.description)
             writer.member("interface", update.interface?.name)
+            RecordEncoder.write(update.addresses, to: &writer)
             writer.key("last_probe")
             if let report = detail.report {
                 writer.object { writer in

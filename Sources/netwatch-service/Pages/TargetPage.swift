@@ -36,7 +36,7 @@ struct TargetPage {
         let name = MarkupText.shortened(target.title, to: PageText.nameLimit)
         let title = "\(target.state.word): \(name)"
         let content: Markup = """
-            <div id=target data-part data-state="\(target.state.name)" data-k="\(target.key)">\(heading)\(facts)\(why)\(certificate)\
+            <div id=target data-part data-state="\(target.state.name)" data-k="\(target.key)">\(heading)\(facts)\(addresses)\(why)\(certificate)\
             \(spanHead)\(bar)\(availabilities)\(charts)\(outages)\(timeline)</div>
             """
         if query.isPart { return frame.fragment(title: title, content: content) }
@@ -98,6 +98,13 @@ struct TargetPage {
         }
         guard !phases.isEmpty else { return time }
         return "\(time) <small>\(MarkupText.shortened(phases.joined(separator: ", "), to: 200))</small>"
+    }
+
+    private var addresses: Markup {
+        let addresses = target.update.addresses
+        guard !addresses.isEmpty else { return "" }
+        let list = AddressList(addresses, clock).markup
+        return "<section class=addresses aria-labelledby=addresses><h2 id=addresses>Addresses</h2>\(list)</section>"
     }
 
     // MARK: The layers

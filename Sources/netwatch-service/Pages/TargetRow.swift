@@ -15,7 +15,7 @@ struct TargetRow {
         return """
             <tr data-k="\(target.key)" class="\(state.style)"><td class=t>\(PageSymbol.state(state))<span class=word>\(state.word)</span></td>\
             <th scope=row><a class=name href="\(TargetPage.address(target, span: span))"><bdi>\(title)</bdi></a>\(origin)\
-            <p class=c>\(cause)</p></th>\
+            <p class=c>\(cause)</p>\(addresses)</th>\
             <td class=l>\(times)</td><td class=k>\(certificate)</td>\
             <td class=b>\(TargetBar(target: target, span: span, board: board, clock: clock).markup(&budget))</td>\
             <td class=a>\(AvailabilityText(board.times(of: target, in: span)).markup)</td></tr>
@@ -69,8 +69,43 @@ struct TargetRow {
         }
     }
 
+    /// The addresses of a target that are all probed, folded.
+    private var addresses: Markup {
+        let addresses = target.update.addresses
+        guard !addresses.isEmpty else { return "" }
+        let failing = addresses.count { $0.statusName != .up }
+        let all: Markup = addresses.count == 1 ? "1 address" : "\(addresses.count) addresses"
+        let summary: Markup = failing == 0 ? all : "\(failing) of \(all) not up"
+        return """
+            <details class=addresses id="addresses-\(target.key)"><summary>\(summary)</summary>\(AddressList(addresses, clock).markup)</details>
+            """
+    }
+
     private var paused: Markup {
         target.update.isPaused ? " <em class=tag>probes wait: the byte budget of the metered interface is used up</em>" : ""
+    }
+}
+
+/// The addresses of a target that are all probed, each with its status.
+struct AddressList {
+    private let addresses: [AddressStatus]
+    private let clock: LocalClock
+
+    init(_ addresses: [AddressStatus], _ clock: LocalClock) { (self.addresses, self.clock) = (addresses, clock) }
+
+    var markup: Markup {
+        var items = Markup()
+        for address in addresses {
+            let state = RecordedState(address.statusName)
+            let reason: Markup =
+                address.cause.map { $0.markup() }
+                ?? (address.statusName == .unreachable ? "This machine has no route to it." : "")
+            items += """
+                <li class="\(state.style)">\(PageSymbol.state(state))<bdi>\(address.address.description)</bdi> <span class=word>\(state.word)</span> \
+                <span class=w>\(clock.since(address.since.milliseconds, isCompact: true))</span> \(reason)</li>
+                """
+        }
+        return "<ul>\(items)</ul>"
     }
 }
 

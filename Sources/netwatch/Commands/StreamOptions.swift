@@ -25,6 +25,9 @@ struct StreamOptions: ParsableArguments {
             discussion: "One runs at a time; a newer change replaces a waiting one; killed after 30s.", valueName: "command"))
     var hook: String?
 
+    @Flag(help: "Probe all addresses of a name, and show each of them with its status.")
+    var eachAddress = false
+
     @OptionGroup var network: NetworkOptions
     @OptionGroup var canary: CanaryOptions
     @OptionGroup var pacing: PacingOptions
@@ -50,7 +53,7 @@ struct StreamOptions: ParsableArguments {
     /// The options of a monitor, which the stream of a service does not have.
     private func optionsOfMonitor(_ targets: TargetOptions) -> [(name: String, isGiven: Bool)] {
         MonitorOptions.list(network, targets, canary) + [
-            ("--exec", hook != nil), ("--interval", pacing.interval != nil),
+            ("--exec", hook != nil), ("--each-address", eachAddress), ("--interval", pacing.interval != nil),
             ("--fail-after", pacing.failAfter != nil),
             ("--recover-after", pacing.recoverAfter != nil), ("--open-after", incidents.openAfter != nil),
             ("--close-after", incidents.closeAfter != nil), ("--response-limit", pacing.responseLimit != nil),
@@ -61,7 +64,8 @@ struct StreamOptions: ParsableArguments {
     /// Runs the stream until it ends, and then ends the program.
     func run(_ targets: TargetOptions, recordingTo path: String? = nil) throws {
         let configuration = try network.configuration()
-        let settings = try incidents.applied(to: pacing.settings(targets, network))
+        var settings = try incidents.applied(to: pacing.settings(targets, network))
+        if eachAddress { settings.addresses = .each }
         // The canary is the last target of the stream.
         let watched = try targets.endpoints(network).map { ($0, settings) } + [canary.target(settings, network)].compactMap { $0 }
         let isQuiet = output.quiet || path.map(RecordingWriter.isStandardOutput) ?? false

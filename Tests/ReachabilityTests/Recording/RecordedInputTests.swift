@@ -13,6 +13,12 @@ import Testing
             loss: nil, roundTrip: .milliseconds(200), responseTime: .seconds(2), jitter: .microseconds(1_500), window: 7),
         metered: MeteredLimits(intervalFactor: 3, bytesPerDay: 77), openAfter: .milliseconds(1_500), closeAfter: .seconds(60))
 
+    private static let settingsOfEach = {
+        var settings = ProbeSettings()
+        settings.addresses = .each
+        return settings
+    }()
+
     static let inputs: [MonitorInput] = {
         var inputs: [MonitorInput] = [
             .began(seed: .max, isPolling: false), .began(seed: 0, isPolling: true), .datagram([0, 1, 0xff]), .datagram([]),
@@ -77,6 +83,7 @@ import Testing
         ]
         if let endpoint = try? Endpoint("tcp://[fe80::1%eth0]:22") {
             inputs.append(.targetAdded(TargetID(5), endpoint, settings))
+            inputs.append(.targetAdded(TargetID(5), endpoint, settingsOfEach))
         }
         if let endpoint = try? Endpoint("Example.com:80") {
             var scheduled = ProbeSettings()

@@ -35,6 +35,7 @@ private struct Model {
             interval: .milliseconds(Int64(dice.below(3000)) + 100), timeout: .milliseconds(Int64(dice.below(3000)) + 100),
             failAfter: dice.below(3) + 1, recoverAfter: dice.below(3) + 1, interface: dice.chance(20) ? "eth0" : nil)
         settings.countsConfirmations = dice.chance(50)
+        if dice.chance(30) { settings.addresses = .each }
         machine = TargetMachine(
             id: TargetID(0), endpoint: try Endpoint(isNamed ? "server.example:443" : "192.0.2.1:443"), settings: settings,
             firstNumber: 1)
@@ -203,13 +204,18 @@ private struct Model {
             && one.pending?.name == other.pending?.name
             && one.cause?.code == other.cause?.code && one.address == other.address
             && one.interface?.index == other.interface?.index && one.interface?.name == other.interface?.name
-            && one.interface?.type == other.interface?.type
+            && one.interface?.type == other.interface?.type && one.addresses.count == other.addresses.count
+            && zip(one.addresses, other.addresses).allSatisfy { $0.isSame(as: $1) }
     }
 
     private mutating func judge(_ update: ServerUpdate) {
         expect(update.isInitial == (published == nil), "the first update is the initial one")
         if let published { expect(!isEquivalent(published, update), "an update says something new") }
         expect(update.statusMoment <= update.moment, "a state does not begin in the future")
+        for address in update.addresses {
+            expect(address.since <= update.moment, "the state of an address does not begin in the future")
+            expect((address.statusName == .down) == (address.cause != nil), "an address that is down has a cause")
+        }
         let isFailing = update.statusName == .down || update.statusName == .unreachable
         expect(update.pending == nil || !isFailing, "a failing target has no pending failure")
         expect((update.failingSince != nil) == (update.pending != nil || isFailing), "a failure has a beginning")

@@ -33,7 +33,11 @@ import Testing
         expectEqual((schema["anyOf"] as? [Any])?.count, Record.Kind.allCases.count + 1 + Schema.documents.count)
     }
 
-    @Test(arguments: Samples.oneOfEach + [Samples.probe(failed: true), Samples.server(0, "[::1]:1", .unknown, initial: true)])
+    @Test(
+        arguments: Samples.oneOfEach + [
+            Samples.probe(failed: true), Samples.server(0, "[::1]:1", .unknown, initial: true),
+            Samples.server(addresses: Samples.addresses),
+        ])
     func `records have the keys and types of their schema`(event: MonitorEvent) throws {
         let record = Record(event: event, seq: 4, superseded: 1)
         let value = try JSONSerialization.jsonObject(with: Data(Samples.encoder.encode(record)))

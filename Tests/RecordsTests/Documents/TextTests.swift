@@ -379,6 +379,30 @@ import Testing
             "  - none of them was asked, so whether they answer is not known")
     }
 
+    @Test func `status and watch list the addresses of a target that are all probed below it`() throws {
+        let event = Samples.server(1, "a.example:1", addresses: Samples.addresses)
+        guard case .server(_, let target) = event else { return }
+        let document = StatusDocument(
+            moment: Samples.moment(9), path: try RecordEncoderTests.update(Samples.hello), targets: [target])
+        let rows = [
+            "+ 192.0.2.9    up", "x 192.0.2.10   down         \(Samples.refused.sentence)",
+            "x 2001:db8::9  unreachable  this machine has no route to it", "? 192.0.2.11   unknown",
+        ]
+        expectEqual(
+            StatusText(document: document, style: TextStyle()).lines.suffix(4).map { $0 }, rows.map { "    " + $0 })
+        var live = LiveLines(
+            header: Samples.header, style: TextStyle())
+        _ = live.lines(Record(event: Samples.hello, seq: 0, superseded: 0))
+        expectEqual(live.lines(Record(event: event, seq: 1, superseded: 0)).count, 5)
+        // Later only those that have changed.
+        var later = Samples.addresses
+        later[1] = AddressStatus(later[1].address, .up, since: Samples.moment(3))
+        let next = Samples.server(1, "a.example:1", addresses: later, at: 3)
+        let lines = live.lines(Record(event: next, seq: 2, superseded: 0))
+        expectEqual(lines.count, 2)
+        #expect(lines.last?.hasSuffix("+ 192.0.2.10  up") == true, "\(lines)")
+    }
+
     @Test(arguments: [20, 50, 80]) func `status fits its lines to the terminal`(columns: Int) throws {
         guard case .server(_, let down) = Samples.server(1, "[2001:db8::9]:443", .down, cause: Samples.refused) else { return }
         var text = StatusText(

@@ -47,8 +47,16 @@ import Testing
             + #""status":"up","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":1.25,"response_ms":1.3,"#
             + #""phases_ms":{"dns":null,"connect":1.3,"tls":null,"first_byte":null,"transfer":null},"#
             + #""certificate_days_left":null,"address":"192.0.2.9","family":4,"#
-            + #""interface":"eth0","interface_type":"wired","id":null,"name":null,"group":null,"labels":null,"phase":null,"pending":false,"flapping":false,"paused":false,"initial":false}"#
+            + #""interface":"eth0","interface_type":"wired","addresses":[],"id":null,"name":null,"group":null,"labels":null,"phase":null,"pending":false,"flapping":false,"paused":false,"initial":false}"#
         expectEqual(Samples.text(Samples.server()), expected)
+    }
+
+    @Test func `the addresses of a target that are all probed have each a status, a cause and a time`() {
+        let text = Samples.text(Samples.server(addresses: Array(Samples.addresses.prefix(2))))
+        let expected =
+            #""addresses":[{"address":"192.0.2.9","family":4,"status":"up","cause":null,"since":"2026-08-02T12:00:01.000Z"},"#
+            + #"{"address":"192.0.2.10","family":4,"status":"down","cause":{"layer":"tcp","code":"refused""#
+        #expect(text.contains(expected), "\(text)")
     }
 
     @Test func `a target with a failure that is pending has its cause and its status`() {
@@ -64,7 +72,7 @@ import Testing
             + #""status":"unknown","cause":null,"since":"2026-08-02T12:00:01.000Z","rtt_ms":null,"response_ms":null,"#
             + #""phases_ms":{"dns":null,"connect":null,"tls":null,"first_byte":null,"transfer":null},"#
             + #""certificate_days_left":null,"address":null,"family":null,"#
-            + #""interface":null,"interface_type":null,"id":null,"name":null,"group":null,"labels":null,"phase":null,"pending":false,"flapping":false,"paused":false,"initial":true}"#
+            + #""interface":null,"interface_type":null,"addresses":[],"id":null,"name":null,"group":null,"labels":null,"phase":null,"pending":false,"flapping":false,"paused":false,"initial":true}"#
         expectEqual(Samples.text(Samples.server(0, "192.0.2.9:22", .unknown, initial: true)), expected)
     }
 
@@ -130,7 +138,7 @@ import Testing
             "target", "status", "cause", "since", "rtt_ms", "response_ms", "phases_ms", "certificate_days_left", "address",
             "family",
             "interface",
-            "interface_type", "id", "name",
+            "addresses", "interface_type", "id", "name",
             "group",
             "labels", "phase", "pending", "flapping", "paused", "initial",
         ],
@@ -187,7 +195,9 @@ import Testing
         func text(_ event: MonitorEvent) -> String {
             String(decoding: Samples.encoder.encode(Record(event: event, identity: identity)), as: UTF8.self)
         }
-        #expect(text(Samples.server(1)).contains(#""interface_type":"wired",\#(keys),"phase":null,"pending":false,"flapping""#))
+        #expect(
+            text(Samples.server(1)).contains(
+                #""interface_type":"wired","addresses":[],\#(keys),"phase":null,"pending":false,"flapping""#))
         #expect(text(Samples.probe()).hasSuffix(#"\#(keys),"phase":null}"#))
         #expect(text(Samples.incident(1)).hasSuffix(#""recorded":null,\#(keys)}"#))
     }

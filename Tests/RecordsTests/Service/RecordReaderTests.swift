@@ -15,7 +15,8 @@ import Testing
     private static let events: [MonitorEvent] = [
         Samples.hello, Samples.path(), Samples.path(Samples.satisfied, [.interfaceChanged, .addressesChanged], at: 2),
         Samples.server(0, initial: true), Samples.server(0, "192.0.2.9:22", .down, cause: Samples.refused, at: 4),
-        Samples.server(1, "https://a.example/", .unknown), Samples.server(0, "192.0.2.9:22", .degraded, at: 9),
+        Samples.server(2, "a.example:1", addresses: Samples.addresses, at: 5), Samples.server(1, "https://a.example/", .unknown),
+        Samples.server(0, "192.0.2.9:22", .degraded, at: 9),
         Samples.server(0, pending: Samples.refused, at: 10), Samples.server(1, "a:1", .unknown, pending: Samples.refused, at: 10),
         Samples.incident(3), Samples.incident(12, over: 62), Samples.incident(1),
         Samples.incident(2, kind: .flapping), Samples.incident(1, kind: .flapping, over: 9, into: "17-4"),

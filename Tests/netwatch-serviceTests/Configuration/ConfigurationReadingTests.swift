@@ -183,17 +183,19 @@ import Testing
             source_address: 192.0.2.2
             mark: 0x10
             resolver: 192.0.2.53
+            addresses: each
             classes: {other: {source_address: "2001:db8::2", mark: 7, resolver: "[2001:db8::53]:5353"}}
             targets:
               - a.example:1
               - {target: b.example:1, class: other}
-              - {target: c.example:1, class: other, source_address: none, mark: 0, resolver: none}
+              - {target: c.example:1, class: other, source_address: none, mark: 0, resolver: none, addresses: any}
               - {target: "[2001:db8::9]:1", source_address: "2001:db8::3"}
             """
         ).targets.map(\.settings)
         expectEqual(
             targets.map { $0.sourceAddress.map { "\($0)" } }, ["192.0.2.2", "2001:db8::2", nil, "2001:db8::3"])
         expectEqual(targets.map(\.mark), [16, 7, 0, 16])
+        expectEqual(targets.map(\.addresses), [.each, .each, .any, .each])
         expectEqual(
             targets.map { $0.resolver.map { "\($0)" } }, ["192.0.2.53", "[2001:db8::53]:5353", nil, "192.0.2.53"])
     }

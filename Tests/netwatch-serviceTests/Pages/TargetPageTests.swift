@@ -33,6 +33,33 @@ import Testing
         #expect(!page.contains("style="))
     }
 
+    @Test func `the addresses of a target that are all probed are listed on its page, and folded in the list`() throws {
+        var board = PageSamples.site
+        let index = try #require(board.targets.firstIndex { $0.key == "site" })
+        board.targets[index].update = PageSamples.update(
+            "https://site.example/",
+            addresses: [
+                AddressStatus(PageSamples.address("198.51.100.9"), .up, since: PageSamples.moment()),
+                AddressStatus(
+                    PageSamples.address("2001:db8::9"), .down, cause: Cause(.tcp, .refused, detail: "2001:db8::9 refuses <b>"),
+                    since: PageSamples.moment()),
+                AddressStatus(PageSamples.address("198.51.100.10"), .unreachable, since: PageSamples.moment()),
+            ])
+        let page = try render("site", board: board)
+        for fact in [
+            "<h2 id=addresses>", "<bdi>2001:db8::9</bdi>", "2001:db8::9 refuses &lt;b&gt;", "This machine has no route to it.",
+        ] {
+            #expect(page.contains(fact), "\(fact)")
+        }
+        var budget = BarBudget()
+        let clock = PageFrame(board, now: PageSamples.moment()).clock
+        let row = PageSamples.text(
+            TargetRow(target: board.targets[index], span: .day, board: board, clock: clock, isProblem: false).markup(&budget)
+                .bytes)
+        #expect(
+            row.contains("<details class=addresses id=\"addresses-site\"><summary>2 of 3 addresses not up</summary>"), "\(row)")
+    }
+
     @Test func `layers behind the failing one are not reached`() throws {
         let page = try render("line-2")
         #expect(page.contains("<b>neighbor</b><span class=word>fails</span>"))

@@ -66,7 +66,7 @@ enum PageSamples {
     static func update(
         _ text: String, _ state: StatusName = .up, _ cause: Cause? = nil, since: Int64 = now - 26 * hour,
         roundTrip: Int64 = 12_300, response: Int64? = nil, certificateDays: Int64? = nil,
-        isFlapping: Bool = false
+        addresses: [AddressStatus] = [], isFlapping: Bool = false
     ) -> ServerUpdate {
         let answers = state == .up || state == .degraded
         return ServerUpdate(
@@ -74,7 +74,8 @@ enum PageSamples {
             address: state == .unknown ? nil : address("198.51.100.9"), interface: state == .unknown ? nil : eth0,
             roundTrip: answers ? .microseconds(roundTrip) : nil,
             responseTime: answers ? .microseconds(response ?? roundTrip + 40) : nil,
-            certificateEnd: certificateDays.map { now / 1_000 + $0 * 86_400 + 7_200 }, isFlapping: isFlapping, isInitial: false,
+            certificateEnd: certificateDays.map { now / 1_000 + $0 * 86_400 + 7_200 }, addresses: addresses,
+            isFlapping: isFlapping, isInitial: false,
             moment: moment())
     }
 
