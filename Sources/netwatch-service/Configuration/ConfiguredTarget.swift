@@ -368,11 +368,25 @@ extension ConfigurationReader {
         }
         guard draft.hasEndpoint else { return nil }
         var target = draft.target
+        if target.endpoint.scheme.kind.isReported { refuseProbeKeys(members, target) }
         // Another error explains it.
         if problems.count == known { noteLack(of: target) }
         target.severity =
             target.severity ?? target.group.flatMap { context.groupSeverities[$0] } ?? context.severity
         return target
+    }
+
+    /// Notes the keys of probes in the map of a job, which nobody probes. Those of a class and of all targets may be for others.
+    private mutating func refuseProbeKeys(_ members: [String: ConfigurationNode], _ target: ConfiguredTarget) {
+        let ofIncidents: Set = ["open_after", "close_after"]
+        let keys =
+            ProbeSettings.pacingKeys.map(\.name).filter { !ofIncidents.contains($0) } + ["thresholds", "family", "interface"]
+        for key in keys {
+            guard let node = members[key] else { continue }
+            note(
+                node.origin,
+                "'\(key)' has no effect on '\(Self.shown(target.endpoint.text))': a job reports by itself, and is not probed")
+        }
     }
 
     private mutating func noteLack(of target: ConfiguredTarget) {

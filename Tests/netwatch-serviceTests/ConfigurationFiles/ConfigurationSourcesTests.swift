@@ -281,6 +281,27 @@ import Testing
         #expect(reasons.count == 1 && reasons[0].hasSuffix(reason), "\(reasons)")
     }
 
+    @Test func `the keys of probes are errors in the map of a job, and not in those of a class and of all targets`() throws {
+        try write("system/token", String(repeating: "ab", count: 32))
+        func problems(_ keys: String) throws -> [String] {
+            try write(
+                "system/netwatch.yaml",
+                """
+                interval: 5s
+                classes: {jobs: {fail_after: 3, thresholds: {rtt: 1s}}}
+                targets: [{target: 'heartbeat:a', class: jobs, heartbeat: {every: 1h, token_file: token}\(keys)}]
+                """)
+            return sources().load().problems.map(\.reason)
+        }
+        try expectEqual(problems(", open_after: 1m, close_after: 5m, severity: info"), [])
+        for key in ["interval: 1m", "fail_after: 3", "addresses: each", "mark: 7", "interface: eth0", "thresholds: {rtt: 1s}"] {
+            let name = key.prefix { $0 != ":" }
+            try expectEqual(
+                problems(", \(key)"),
+                ["'\(name)' has no effect on 'heartbeat:a': a job reports by itself, and is not probed"])
+        }
+    }
+
     @Test func `missing files of targets are errors at the places of their paths`() throws {
         let path = scratch.file("system/netwatch.yaml")
         try write(
