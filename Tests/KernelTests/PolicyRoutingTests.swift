@@ -69,11 +69,14 @@ import Testing
         let network = try network()
         let server = try network.router.serve(port: 8080)
         let target = "\(family.host):8080"
-        try expectEqual(status(network, target, []).line, "unreachable neighbor/gateway-silent by v0")
-        try expectEqual(status(network, target, ["--source-address", family.own]).line, "up by v1")
-        try expectEqual(status(network, target, ["--mark", "7"]).line, "up by v1")
-        try expectEqual(status(network, target, ["--mark", "0x7", "--source-address", family.own]).line, "up by v1")
-        try expectEqual(status(network, target, ["--mark", "8"]).line, "unreachable neighbor/gateway-silent by v0")
+        for (options, expected) in [
+            ([], "unreachable neighbor/gateway-silent by v0"), (["--source-address", family.own], "up by v1"),
+            (["--mark", "7"], "up by v1"), (["--mark", "0x7", "--source-address", family.own], "up by v1"),
+            (["--mark", "8"], "unreachable neighbor/gateway-silent by v0"),
+        ] {
+            let (line, cause) = try status(network, target, options)
+            expectEqual(line, expected, "\(options): \(cause)")
+        }
         withExtendedLifetime(server) {}
     }
 
