@@ -22,6 +22,7 @@ struct Benchmarks {
             (million, { try LargeTableBenchmark.runMillion(Programs(), $0) }),
             ("idle", { try IdleBenchmark.run(Programs(), $0) }), ("names", { try NamesBenchmark.run(Programs(), $0) }),
             ("fleet", { try FleetBenchmark.run(Programs(), $0) }), ("levels", { try LevelsBenchmark.run(Programs(), $0) }),
+            ("kinds", { try KindsBenchmark.run(Programs(), $0) }),
         ]
         let http: [(name: String, run: Measurement)] = [
             ("http-requests", { try RequestBenchmark.run(LoadPrograms(), $0) }),
