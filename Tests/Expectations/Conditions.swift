@@ -42,6 +42,9 @@ extension Trait where Self == ConditionTrait {
         .disabled(if: Sanitizer.isUsed, "sanitizers take time and memory of their own")
     }
 
+    /// A condition for long tests that make everything in one thread, where no race can be.
+    public static var skippedByThreadSanitizer: Self { .disabled(if: Sanitizer.findsRaces, "one thread has no races") }
+
     /// A condition for tests that last for minutes, or need an idle machine: they run if a variable of the environment is set.
     public static func requires(variable name: String) -> Self {
         .disabled(if: ProcessInfo.processInfo.environment[name] == nil, "it lasts minutes, and \(name) is not set")

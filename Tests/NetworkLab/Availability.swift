@@ -39,4 +39,6 @@ extension Lab {
 public enum Sanitizer {
     /// True if the tests run under a sanitizer.
     public static let isUsed = ProcessInfo.processInfo.environment["SUITE_SANITIZER"] != nil
+    /// True if it is ThreadSanitizer.
+    public static let findsRaces = ProcessInfo.processInfo.environment["SUITE_SANITIZER"] == "thread"
 }

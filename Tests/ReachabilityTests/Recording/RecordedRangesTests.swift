@@ -73,7 +73,7 @@ import Testing
         return script.steps
     }
 
-    @Test func `no number of a recording ends the process`() throws {
+    @Test(.skippedByThreadSanitizer) func `no number of a recording ends the process`() throws {
         let steps = try Self.run()
         expectEqual(Set(steps.map { Self.kind($0.input.input) }).isSuperset(of: Script.kinds), true)
         var (refused, accepted) = (0, 0)
@@ -90,7 +90,7 @@ import Testing
                     accepted += 1
                     var machine = step.machine
                     _ = machine.handle(input.input.event, at: input.moment)
-                    for next in steps.dropFirst(place + 1).prefix(40) {
+                    for next in steps.dropFirst(place + 1).prefix(16) {
                         _ = machine.handle(next.input.input.event, at: next.input.moment)
                         _ = machine.deadline
                     }

@@ -179,7 +179,8 @@ import Testing
         expectEqual(record(answers(60), limits, &window).last, .some(nil))
     }
 
-    @Test(arguments: [0.9, 1, 1.1]) func `random round trips with a median near the limit change the condition rarely`(
+    @Test(.skippedByThreadSanitizer, arguments: [0.9, 1, 1.1])
+    func `random round trips with a median near the limit change the condition rarely`(
         part: Double
     ) {
         let limits = QualityLimits(roundTrip: .milliseconds(100))

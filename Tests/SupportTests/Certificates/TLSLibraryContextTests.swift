@@ -12,7 +12,7 @@ import Testing
         expectEqual((TLSLibraryContext.pointer != nil), (OPENSSL_version_major() == 3 && OPENSSL_version_minor() == 0))
     }
 
-    @Test(arguments: MemoryCertificate.Algorithm.allCases, MemoryCertificate.Algorithm.allCases)
+    @Test(.skippedByThreadSanitizer, arguments: MemoryCertificate.Algorithm.allCases, MemoryCertificate.Algorithm.allCases)
     func `chains of all algorithms are verified`(
         authority: MemoryCertificate.Algorithm, algorithm: MemoryCertificate.Algorithm
     ) throws {

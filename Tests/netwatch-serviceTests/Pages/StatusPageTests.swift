@@ -212,7 +212,8 @@ import Testing
         page.split(separator: "<").dropFirst().map { $0.prefix { $0.isLetter || $0 == "/" || $0 == "!" } }
     }
 
-    @Test func `the first page of 10,000 targets has at most 150 kilobytes, also if each cell of each bar differs`() {
+    @Test(.skippedByThreadSanitizer)
+    func `the first page of 10,000 targets has at most 150 kilobytes, also if each cell of each bar differs`() {
         let board = PageSamples.large(10_000)
         for span in BarSpan.allCases { #expect(render(board, "span=\(span.rawValue)").utf8.count <= 150_000, "\(span)") }
         var restless = board
@@ -225,7 +226,7 @@ import Testing
         for span in BarSpan.allCases { #expect(render(restless, "span=\(span.rawValue)").utf8.count <= 150_000, "\(span)") }
     }
 
-    @Test func `a page of 10,000 targets is rendered fast`() {
+    @Test(.skippedByThreadSanitizer) func `a page of 10,000 targets is rendered fast`() {
         let board = PageSamples.large(10_000)
         let count = ProcessInfo.processInfo.environment["NETWATCH_RENDERS"].flatMap { Int($0) } ?? 5
         // The time of the thread: other tests and programs do not use it.

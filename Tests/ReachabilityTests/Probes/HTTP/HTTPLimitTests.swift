@@ -17,22 +17,24 @@ import Wire
         return exchange
     }
 
-    @Test(arguments: [
-        ("HTTP/1.1 200 OK\r\n", "A: b\r\n", HTTPLimit.fields),
-        ("HTTP/1.1 200 OK\r\n", String(repeating: "a", count: 1 << 16), .head),
-        ("HTTP/1.1 200 OK\r\nA: b", String(repeating: " c\r\n", count: 1 << 14), .head),
-        ("HTTP/1.1 200 ", String(repeating: "OK", count: 1 << 15), .head),
-        ("", "HTTP/1.1 100 Continue\r\n\r\n", .interimResponses),
-        ("", "HTTP/1.1 100 C\r\nA: \(String(repeating: "a", count: 8000))\r\n\r\n", .head),
-        ("HTTP/1.1 200 OK\r\n\r\n", String(repeating: "body", count: 1 << 14), .body),
-        (chunked, "1000\r\n" + String(repeating: "b", count: 4096) + "\r\n", .body),
-        (chunked + "7FFFFFFFFFFFFFF\r\n", String(repeating: "body", count: 1 << 14), .body),
-        (chunked, "1;" + String(repeating: "e", count: 2000) + "\r\nb\r\n", .chunkFraming),
-        (chunked, "1\r\nb\r\n", .chunkFraming),
-        (chunked + "1;", String(repeating: "e", count: 8000), .chunkLine),
-        (chunked, String(repeating: "0", count: 8000), .chunkLine),
-        (chunked + "0\r\n", "A: b\r\n", .trailers), (chunked + "0\r\n", String(repeating: "a", count: 8000), .trailers),
-    ])
+    @Test(
+        .skippedByThreadSanitizer,
+        arguments: [
+            ("HTTP/1.1 200 OK\r\n", "A: b\r\n", HTTPLimit.fields),
+            ("HTTP/1.1 200 OK\r\n", String(repeating: "a", count: 1 << 16), .head),
+            ("HTTP/1.1 200 OK\r\nA: b", String(repeating: " c\r\n", count: 1 << 14), .head),
+            ("HTTP/1.1 200 ", String(repeating: "OK", count: 1 << 15), .head),
+            ("", "HTTP/1.1 100 Continue\r\n\r\n", .interimResponses),
+            ("", "HTTP/1.1 100 C\r\nA: \(String(repeating: "a", count: 8000))\r\n\r\n", .head),
+            ("HTTP/1.1 200 OK\r\n\r\n", String(repeating: "body", count: 1 << 14), .body),
+            (chunked, "1000\r\n" + String(repeating: "b", count: 4096) + "\r\n", .body),
+            (chunked + "7FFFFFFFFFFFFFF\r\n", String(repeating: "body", count: 1 << 14), .body),
+            (chunked, "1;" + String(repeating: "e", count: 2000) + "\r\nb\r\n", .chunkFraming),
+            (chunked, "1\r\nb\r\n", .chunkFraming),
+            (chunked + "1;", String(repeating: "e", count: 8000), .chunkLine),
+            (chunked, String(repeating: "0", count: 8000), .chunkLine),
+            (chunked + "0\r\n", "A: b\r\n", .trailers), (chunked + "0\r\n", String(repeating: "a", count: 8000), .trailers),
+        ])
     func `a gigabyte ends at the limit that it exceeds`(head: String, block: String, limit: HTTPLimit) {
         // The exchange ignores what follows its end, so a gigabyte costs no more than its first bytes.
         let exchange = fed(head, block: block, bytes: 1 << 30 / (block.utf8.count < 100 ? 512 : 1))
