@@ -61,7 +61,7 @@ import Testing
             }
             #expect(!store.status.isRecording && !isRecorded.withLock { $0 })
             // A query still works.
-            try expectEqual(store.queryOfLogs { try $0.targets() }.count, 1)
+            try expectEqual(store.query { try $0.targets() }.count, 1)
 
             unlink(filler)
             let before = time

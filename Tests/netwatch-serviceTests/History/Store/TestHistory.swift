@@ -102,7 +102,15 @@ extension HistoryStore {
         try result.withLock { $0 }.get()
     }
 
+    /// Asks until the query has ended in its time: a busy machine, or a sanitizer, may need longer, above all for the turns of the logs.
     func query<Value: Sendable>(_ body: @escaping @Sendable (HistoryReader) throws -> Value) throws -> Value {
+        while true {
+            do { return try queryOnce(body) } catch let error as StoreError where error.code == .timedOut { continue }
+        }
+    }
+
+    /// Asks once.
+    func queryOnce<Value: Sendable>(_ body: @escaping @Sendable (HistoryReader) throws -> Value) throws -> Value {
         let (done, result) = (Completion(), Locked<Result<Value, StoreError>?>(nil))
         read(body) { outcome in
             result.withLock { $0 = outcome }
@@ -110,13 +118,6 @@ extension HistoryStore {
         }
         done.wait()
         return try #require(result.withLock { $0 }).get()
-    }
-
-    /// Asks until the reader has all turns of the logs: a sanitizer may need longer for them than a query has.
-    func queryOfLogs<Value: Sendable>(_ body: @escaping @Sendable (HistoryReader) throws -> Value) throws -> Value {
-        while true {
-            do { return try query(body) } catch let error as StoreError where error.code == .timedOut { continue }
-        }
     }
 
     /// Records a turn.
