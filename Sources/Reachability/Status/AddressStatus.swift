@@ -32,7 +32,7 @@ public struct AddressStatus: Hashable, Sendable {
 
     /// Whether two values have the same status and the same kind of cause.
     func isSame(as other: AddressStatus) -> Bool {
-        address == other.address && statusName == other.statusName && cause?.layer == other.cause?.layer
-            && cause?.code == other.cause?.code
+        address == other.address && statusName == other.statusName
+            && (cause?.isSameFailure(as: other.cause) ?? (other.cause == nil))
     }
 }

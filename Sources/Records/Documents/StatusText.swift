@@ -71,14 +71,7 @@ package struct StatusText {
         let width = names.map { DisplayWidth.columns($0) }.max() ?? 0
         let statusWidth = targets.map(\.statusName.rawValue.count).max() ?? 0
         let rows: [Row] = zip(targets, names).flatMap { target, name -> [Row] in
-            let assessment = target.statusName.assessment
-            let status = TextStyle.pad(target.statusName.rawValue, target.sentence.isEmpty ? 0 : statusWidth)
-            let cells = [
-                style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(name, width),
-                style.paint(status, assessment), target.sentence,
-            ]
-            let row = ("  " + cells.filter { !$0.isEmpty }.joined(separator: "  "), 2 + 2 + width + 2 + statusWidth + 2)
-            return [row] + addressRows(target.addresses)
+            [row(2, (name, width), (target.statusName, statusWidth), target.sentence)] + addressRows(target.addresses)
         }
         return [("", 0), (title, 0)] + rows
     }
@@ -87,15 +80,19 @@ package struct StatusText {
     private func addressRows(_ addresses: [AddressStatus]) -> [Row] {
         let width = addresses.map { $0.address.description.count }.max() ?? 0
         let statusWidth = addresses.map(\.statusName.rawValue.count).max() ?? 0
-        return addresses.map { address in
-            let assessment = address.statusName.assessment
-            let cells = [
-                style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(address.address.description, width),
-                style.paint(
-                    TextStyle.pad(address.statusName.rawValue, address.sentence.isEmpty ? 0 : statusWidth), assessment),
-                address.sentence,
-            ]
-            return ("    " + cells.filter { !$0.isEmpty }.joined(separator: "  "), 4 + 2 + width + 2 + statusWidth + 2)
-        }
+        return addresses.map { row(4, ($0.address.description, width), ($0.statusName, statusWidth), $0.sentence) }
+    }
+
+    /// A line of columns: a symbol with a name, a status, and a sentence that wraps below its own beginning.
+    private func row(
+        _ indentation: Int, _ name: (text: String, width: Int), _ status: (name: StatusName, width: Int), _ sentence: String
+    ) -> Row {
+        let assessment = status.name.assessment
+        let cells = [
+            style.paint(style.symbol(assessment), assessment) + " " + TextStyle.pad(name.text, name.width),
+            style.paint(TextStyle.pad(status.name.rawValue, sentence.isEmpty ? 0 : status.width), assessment), sentence,
+        ]
+        let text = String(repeating: " ", count: indentation) + cells.filter { !$0.isEmpty }.joined(separator: "  ")
+        return (text, indentation + 2 + name.width + 2 + status.width + 2)
     }
 }

@@ -182,11 +182,6 @@ private let v6 = "2001:db8::1"
 }
 
 extension Transcript {
-    /// The attempts that the last event has begun.
-    fileprivate var attempts: [ProbeAttempt] {
-        effects.compactMap { if case .connect(let attempt) = $0 { attempt } else { nil } }
-    }
-
     /// The update of the last event; `nil` if it has none.
     fileprivate var update: ServerUpdate? {
         for case .publish(let update) in effects { return update }

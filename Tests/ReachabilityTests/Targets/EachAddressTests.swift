@@ -125,10 +125,3 @@ private let v6 = "2001:db8::1"
         #expect(rows(target)[1].hasPrefix("\(second) down"), "\(rows(target))")
     }
 }
-
-extension Transcript {
-    /// The attempts that the last event has begun.
-    fileprivate var attempts: [ProbeAttempt] {
-        effects.compactMap { if case .connect(let attempt) = $0 { attempt } else { nil } }
-    }
-}

@@ -134,6 +134,11 @@ struct Transcript {
         if case .askRoute(let query) = effect { query.showsAll } else { false }
     }
 
+    /// The attempts that the last event has begun.
+    var attempts: [ProbeAttempt] {
+        effects.compactMap { if case .connect(let attempt) = $0 { attempt } else { nil } }
+    }
+
     /// The time in milliseconds at which the machine wants its next tick.
     var tickDue: Int64? { machine.deadline.map { $0 / 1_000_000 } }
 
